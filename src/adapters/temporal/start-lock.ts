@@ -1,0 +1,44 @@
+// Lets one process at a time decide whether to start a development server on a state folder, since two servers on one
+// SQLite file would each believe that they own it. Held only while starting; afterwards dev.json tells who runs.
+// A lock whose holder has died (by any signal) is broken by the next who wants it.
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { identify, isRunning, type ProcessIdentity } from './process-identity';
+
+/** Runs `act` while holding the folder's start lock; waits for a living holder at most `waitMs`. */
+export async function withStartLock<T>(stateDir: string, waitMs: number, act: () => Promise<T>): Promise<T> {
+  const file = path.join(stateDir, 'dev.lock');
+  mkdirSync(stateDir, { recursive: true });
+  const deadline = Date.now() + waitMs;
+  while (!take(file)) {
+    if (!heldByTheLiving(file)) rmSync(file, { force: true });
+    else if (Date.now() > deadline) throw new Error(`Another process has been starting the development server in ${stateDir} for ${waitMs / 1000} s: end it, or remove ${file}.`);
+    else await sleep(100);
+  }
+  try {
+    return await act();
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+function take(file: string): boolean {
+  try {
+    writeFileSync(file, JSON.stringify(identify(process.pid) ?? { pid: process.pid, startedAt: '' }), { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function heldByTheLiving(file: string): boolean {
+  try {
+    const text = readFileSync(file, 'utf8');
+    // Empty for an instant: its holder has made the file and not yet written its name.
+    return text === '' || isRunning(JSON.parse(text) as ProcessIdentity);
+  } catch {
+    return false;
+  }
+}
