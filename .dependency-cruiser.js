@@ -1,0 +1,118 @@
+// The arrows between the rooms of src, and the packages that each room may import (ARCHITECTURE.md shows the map).
+// One row a room; what a row does not name is forbidden, and a folder of src without a row is an error.
+// `typeOnly` names rooms that may be imported by `import type` and never by value.
+
+const anyPackage = '(^|/)node_modules/';
+const node = '^node:|^[a-z_]+(/[a-z]+)?$';
+const pkg = (name) => `(^|/)node_modules/(@types/)?${name}/`;
+const room = (name) => `^src/${name}/`;
+const file = (name) => `^src/${name}\\.ts$`;
+
+/** Everything in src but the conductor, which is loaded by path, never imported. */
+const allButWorkflows = '^src/(?!workflows/)';
+/** Everything but the composition roots. */
+const allButRoots = '^src/(?!workflows/|cli/|worker\\.ts|index\\.ts)';
+
+const rooms = {
+  core: { at: room('core'), to: [room('core'), pkg('canonicalize'), pkg('@noble/hashes')] },
+  messages: { at: file('messages'), to: [room('core')] },
+  ports: { at: room('ports'), to: [room('ports'), room('core')] },
+  workflows: {
+    at: room('workflows'),
+    to: [room('workflows'), room('core'), file('messages'), pkg('@temporalio/workflow'), pkg('@temporalio/common')],
+    typeOnly: [room('activities')],
+  },
+  activities: {
+    at: room('activities'),
+    to: [room('activities'), room('core'), room('ports'), pkg('@temporalio/activity'), pkg('@temporalio/common'), pkg('zod')],
+  },
+  adapters: { at: room('adapters'), to: [room('adapters'), room('ports'), room('core'), node, anyPackage] },
+  client: {
+    at: room('client'),
+    to: [room('client'), room('core'), file('messages'), room('ports'), pkg('@temporalio/client'), pkg('@temporalio/common'),
+      pkg('@temporalio/envconfig'), pkg('uuid'), pkg('zod')],
+  },
+  testing: { at: room('testing'), to: [room('testing'), room('core'), room('ports'), node, pkg('@ai-sdk/provider')] },
+  worker: { at: file('worker'), to: [allButWorkflows, node, anyPackage] },
+  cli: { at: room('cli'), to: [allButWorkflows, node, anyPackage] },
+  index: { at: file('index'), to: [allButRoots, file('worker')] },
+};
+
+const arrows = Object.entries(rooms).flatMap(([name, { at, to, typeOnly = [] }]) => [
+  {
+    name: `${name}-imports`,
+    comment: `What ${name} may import is its row in the table of rooms. Move the code, or hand the value in from a composition root.`,
+    severity: 'error',
+    from: { path: at },
+    to: { pathNot: [...to, ...typeOnly] },
+  },
+  ...typeOnly.map((path) => ({
+    name: `${name}-types-only`,
+    comment: `${name} may import only types from there (import type).`,
+    severity: 'error',
+    from: { path: at },
+    to: { path, dependencyTypesNot: ['type-only'] },
+  })),
+]);
+
+module.exports = {
+  forbidden: [
+    ...arrows,
+    {
+      name: 'no-room',
+      comment: 'Each file of src belongs to a room with a row in the table.',
+      severity: 'error',
+      from: {},
+      module: undefined,
+      to: { path: '^src/', pathNot: Object.values(rooms).map(({ at }) => at) },
+    },
+    {
+      name: 'no-cycles',
+      comment: 'No cycles, not even of types: move what both need into a file of its own.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { circular: true },
+    },
+    {
+      name: 'src-without-tests-and-examples',
+      comment: 'The product imports neither its tests nor its examples.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(test|examples)/' },
+    },
+    {
+      name: 'examples-use-public-names',
+      comment: 'An example imports what a user can: src/index.ts and src/testing/index.ts.',
+      severity: 'error',
+      from: { path: '^examples/' },
+      to: { path: '^src/', pathNot: ['^src/index\\.ts$', '^src/testing/index\\.ts$'] },
+    },
+    {
+      name: 'conductor-sandbox',
+      comment: 'Only the conductor runs in the sandbox: nobody else imports @temporalio/workflow by value.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: [rooms.workflows.at] },
+      to: { path: pkg('@temporalio/workflow'), dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'shipped-packages-only',
+      comment: 'What src and examples import at run time stands under dependencies of package.json.',
+      severity: 'error',
+      from: { path: '^(src|examples)/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'resolvable',
+      comment: 'This import leads nowhere.',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    parser: 'swc',
+    enhancedResolveOptions: { extensions: ['.ts', '.js', '.mjs', '.cjs', '.json'], conditionNames: ['require', 'node', 'import', 'default', 'types'] },
+  },
+};

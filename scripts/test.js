@@ -1,0 +1,40 @@
+// `npm test`: every suite once, the ones that need no server first. Builds dist first where it is stale, since the
+// suites on the real server start the built command line and the built worker.
+// `npm test -- core house` runs those rooms alone. test/crash runs its fixed sample unless LONGHAUL_EXHAUSTIVE=1.
+// Closes with `N passed, N failed`.
+const { existsSync, readdirSync } = require('node:fs');
+const path = require('node:path');
+const { check, close, root, tests } = require('./stages.js');
+
+/** Suites that start servers or load a core fully run one file at a time. */
+const groups = [
+  { rooms: ['core', 'replay', 'house'], workers: 2, limitMs: 300_000 },
+  { rooms: ['contract'], workers: 2, limitMs: 600_000 },
+  { rooms: ['workflow'], workers: 1, limitMs: 900_000 },
+  { rooms: ['crash'], workers: 1, limitMs: process.env.LONGHAUL_EXHAUSTIVE ? 14_400_000 : 900_000 },
+  { rooms: ['e2e'], workers: 1, limitMs: 900_000 },
+];
+
+const hasTests = (room) => {
+  const folder = path.join(root, 'test', room);
+  return existsSync(folder) && readdirSync(folder, { recursive: true }).some((file) => String(file).endsWith('.test.ts'));
+};
+
+async function main(wanted) {
+  const known = groups.flatMap((group) => group.rooms);
+  const wrong = wanted.filter((room) => !known.includes(room));
+  if (wrong.length > 0) throw new Error(`No suite is called ${wrong.join(', ')}; name some of: ${known.join(', ')}.`);
+  const results = [await check('build', process.execPath, [path.join(__dirname, 'build.js'), '--if-stale'], 'Mend what tsc names above.')];
+  for (const group of groups) {
+    const chosen = group.rooms.filter((room) => wanted.length === 0 || wanted.includes(room));
+    for (const room of chosen.filter((name) => !hasTests(name))) {
+      console.log(`\nFAILED tests: ${room}: test/${room} has no test.`);
+      results.push({ name: `tests: ${room}`, passed: 0, failed: 1 });
+    }
+    const rooms = chosen.filter(hasTests);
+    if (rooms.length > 0) results.push(await tests(rooms, group));
+  }
+  close(results);
+}
+
+main(process.argv.slice(2)).catch((error) => { console.error(error.message); process.exitCode = 2; });

@@ -1,0 +1,47 @@
+// What the law is asked to decide. Every command has a natural identity (I12), so that the same command twice decides once.
+// Commands carry every fact and time that the law may use (I1).
+import type { Message, MessageAnswer } from './message';
+import type { AgentManifest, Actor, ArtifactRef, Budget, Pins } from './run';
+import type { PlanPatch } from './plan';
+import type { CallResult, CheckpointResult, GateEvidence, ModelResult, PrepareResult } from './world';
+
+/** What `open` found for a run that has no event yet. */
+export interface FreshRun {
+  agent: AgentManifest; pins: Pins; budget: Budget; owner: Actor; seed: string; title: string;
+  inputDigest: string; inputRef: ArtifactRef; ledgerIncarnation: string;
+  /** The declared plan, read and normalised; null when the planner makes it. */
+  plan: PlanPatch | null;
+}
+
+export type Command =
+  | { type: 'Start'; runId: string; epoch: number; fresh: FreshRun }
+  | { type: 'Restore'; epoch: number; executionId: string; why: string }
+  | { type: 'ModelReturned'; callId: string; attempt: number; result: ModelResult }
+  | { type: 'PrepareReturned'; stepId: string; n: number; result: PrepareResult }
+  | { type: 'CallReturned'; callId: string; attempt: number; result: CallResult }
+  | { type: 'GateReturned'; callId: string; n: number; evidence: GateEvidence }
+  | { type: 'TimerFired'; name: string; dueAt: number }
+  | { type: 'CheckpointReturned'; result: CheckpointResult }
+  | { type: 'Message'; message: Message }
+  | { type: 'Cancel'; actor: Actor; reason: string }
+  | { type: 'Malformed'; messageId: string; why: string; actor: Actor };
+
+/** Answer of `decide`: for messages what the sender hears, null for the rest. */
+export type Answer = MessageAnswer | null;
+
+/** Natural identity of a command: idempotency key of its first event and causation of all. */
+export function identityOf(command: Command): string {
+  switch (command.type) {
+    case 'Start': return 'start';
+    case 'Restore': return `restore:${command.epoch}`;
+    case 'ModelReturned': return `model:${command.callId}#${command.attempt}`;
+    case 'PrepareReturned': return `prepare:${command.stepId}#${command.n}`;
+    case 'CallReturned': return `call:${command.callId}#${command.attempt}`;
+    case 'GateReturned': return `gate:${command.callId}#${command.n}`;
+    case 'TimerFired': return `timer:${command.name}@${command.dueAt}`;
+    case 'CheckpointReturned': return command.result.kind === 'saved' ? `checkpoint:${command.result.version}` : 'checkpoint:failed';
+    case 'Message': return `msg:${command.message.messageId}`;
+    case 'Cancel': return 'cancel';
+    case 'Malformed': return `msg:${command.messageId}`;
+  }
+}

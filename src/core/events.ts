@@ -1,0 +1,137 @@
+// What happened: the catalogue of events and their envelope. Extended, never bent: an old shape is upcast in versions/.
+// An event exists only if `evolve` folds it. Large or secret bytes are references (I11). Times in ms, money in micro-units.
+import type { Json } from './canonical';
+import type { ErrorClass, Failure } from './failure';
+import type { Actor, AgentManifest, ArtifactRef, Budget, Output, Pins, Usage } from './run';
+import type { StepOutline } from './plan';
+
+/** Version of the event schema that this build writes. */
+export const EVENT_SCHEMA = 1;
+
+export type ApproverRule = {
+  /** How many distinct people must approve. */
+  quorum: number;
+  /** Ids that may decide; empty means anyone who reaches a door. */
+  approvers: string[];
+  /** May the run's owner decide too? */
+  ownerMay: boolean;
+  /** Name of the policy rule that asks. */
+  rule: string;
+};
+
+/** What an approval is bound to; any change voids it. */
+export interface Binding {
+  tool: string;
+  version: string;
+  argsDigest: string;
+  resourceVersion: string | null;
+  planVersion: number;
+}
+
+export type OnDeadline =
+  | { then: 'cancel-run' } | { then: 'fail-step' } | { then: 'ask-again' }
+  | { then: 'escalate'; escalateTo: string[] } | { then: 'continue'; default: Json };
+
+/** One answered question of the recovery gate, with what was seen. */
+export interface Finding { question: 1 | 2 | 3 | 4 | 5; verdict: string; evidence: string }
+
+export type GateDecision = 'record' | 'send' | 'retry' | 'wait' | 'ask-person' | 'stop' | 'ask-again' | 'replan';
+
+export interface CancelReport { finished: string[]; undone: string[]; unknown: string[]; needsPerson: string[] }
+
+export interface EventData {
+  RunCreated: {
+    law: number; agent: AgentManifest; pins: Pins; budget: Budget; owner: Actor; seed: string;
+    inputDigest: string; inputRef: ArtifactRef; title: string; ledgerIncarnation: string;
+  };
+  RunRestored: { epoch: number; executionId: string; why: string };
+  RunMigrated: { fromLaw: number; toLaw: number; why: string };
+
+  ModelCallRequested: { callId: string; callSeq: number; attempt: number; purpose: 'plan' | 'step'; stepId?: string; reserved: Usage };
+  ModelCallSucceeded: { callId: string; attempt: number; usage: Usage; output?: Output; text?: string };
+  ModelCallFailed: { callId: string; attempt: number; failure: Failure; usage: Usage };
+
+  PlanAccepted: { planVersion: number; by: string; goal: string; planRef?: ArtifactRef; add: StepOutline[]; drop: string[]; done?: PlanEnd };
+  PlanRejected: { by: string; reasons: string[] };
+
+  CallPrepared: {
+    callId: string; callSeq: number; stepId: string; tool: string; version: string; key: string;
+    argsDigest: string; args: Output; resourceVersion: string | null; policy: PolicyVerdict; previewRef?: ArtifactRef;
+  };
+  ToolCallRequested: {
+    callId: string; callSeq: number; stepId?: string; tool: string; version: string; key: string; attempt: number;
+    argsDigest?: string; approvalId?: string; undoOf?: string; ledgerIncarnation: string; reserved: Usage;
+  };
+  ToolCallSucceeded: { callId: string; attempt: number; output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'person'; settled: boolean; late?: boolean };
+  ToolCallFailed: { callId: string; attempt: number; failure: Failure; sent: boolean; late?: boolean };
+  ToolCallUnknown: { callId: string; attempt: number; why: string };
+  RetryScheduled: { callId: string; attempt: number; class: ErrorClass; delayMs: number; dueAt: number };
+  RecoveryChecked: { callId: string; n: number; findings: Finding[]; decision: GateDecision; againAt?: number };
+  HumanDecisionRequested: { decisionId: string; callId: string; why: string };
+  HumanDecided: { decisionId: string; callId: string; verdict: 'happened' | 'not-happened' | 'give-up'; reference?: string; actor: Actor };
+
+  ApprovalRequested: { approvalId: string; callId: string; binding: Binding; rule: ApproverRule; expiresAt: number; onDeadline: OnDeadline; previewRef?: ArtifactRef };
+  ApprovalGranted: { approvalId: string; callId: string; actors: Actor[]; final: boolean };
+  ApprovalRejected: { approvalId: string; callId: string; reason: string; actor: Actor };
+  ApprovalExpired: { approvalId: string; callId: string };
+  ApprovalVoided: { approvalId: string; callId: string; why: string };
+
+  WaitStarted: { waitId: string; stepId: string; wakeAt: number };
+  WaitSatisfied: { waitId: string; stepId: string };
+  WaitExpired: { waitId: string; stepId: string };
+  QuestionOpened: { questionId: string; stepId: string; question: string; expiresAt: number | null; onDeadline: OnDeadline };
+  QuestionAnswered: { questionId: string; stepId: string; answer: Output; actor: Actor; by: 'person' | 'default' };
+  QuestionExpired: { questionId: string; stepId: string };
+
+  FactConfirmed: { key: string; value: Json; source: string };
+  ArtifactProduced: { ref: ArtifactRef; callId: string; role: string };
+  StepCompleted: { stepId: string; output: Output };
+  StepFailed: { stepId: string; failure: Failure };
+  StepSkipped: { stepId: string; why: string };
+
+  CheckpointSaved: { version: number; ref: ArtifactRef };
+  BudgetExhausted: { kind: keyof Budget; limit: number; used: number };
+  BudgetExtended: { budget: Budget; actor: Actor };
+  RunPaused: { actor: Actor; reason: string };
+  RunResumed: { actor: Actor };
+  RunBlocked: { why: string; failure: Failure; steps: string[] };
+  RunUnblocked: { as: 'retry' | 'skip'; steps: string[]; actor: Actor };
+  UserMessageReceived: { messageId: string; text: Output; actor: Actor };
+  MessageRejected: { messageId: string; why: string; actor: Actor };
+  CancelRequested: { actor: Actor; reason: string; deadline: number };
+
+  RunForked: { fromRunId: string; fromSeq: number };
+  RunCompleted: { outcome: 'full' | 'partial'; result: Output | null; summary: string; artifacts: string[] };
+  RunFailed: { failure: Failure; artifacts: string[] };
+  RunCancelled: { report: CancelReport; reason: string; artifacts: string[] };
+}
+
+/** How a planner says that there is nothing left to do. */
+export interface PlanEnd { outcome: 'full' | 'partial'; summary: string; result?: Output }
+
+/** What policy says of one prepared call. */
+export interface PolicyVerdict { decision: 'allow' | 'ask' | 'deny'; rule: string; why: string; approval?: ApproverRule; expiresInMs?: number; onDeadline?: OnDeadline }
+
+export type EventType = keyof EventData;
+
+/** The envelope: who, when, why, in which order. `seq` is gapless from 1; `at` never runs backwards. */
+export type EventOf<T extends EventType> = {
+  runId: string;
+  seq: number;
+  v: number;
+  type: T;
+  at: number;
+  /** What made the runtime write this: a command's identity, e.g. `call:c7#2` or `msg:…`. */
+  causationId: string;
+  /** The thread that the event belongs to: a call, a step, an approval, or the run. */
+  correlationId: string;
+  /** On the first event of a command that must count once; unique in the run. */
+  idempotencyKey?: string;
+  actor: Actor;
+  data: EventData[T];
+};
+
+export type RunEvent = { [T in EventType]: EventOf<T> }[EventType];
+
+/** An event before the turn has numbered and stamped it. */
+export type Draft = { [T in EventType]: { type: T; data: EventData[T]; correlationId?: string; actor?: Actor } }[EventType];

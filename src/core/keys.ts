@@ -1,0 +1,30 @@
+// Names that are derived from a position in the run and never from chance or time: idempotency keys, call ids, approval ids.
+// The same string stands in the event, in the ledger row and in the header that a tool sends.
+import { sha256Hex } from './canonical';
+
+/** Id of a call from its run-wide number: `c7`. */
+export const callIdOf = (callSeq: number): string => `c${callSeq}`;
+
+/**
+ * Idempotency key of a call with an effect: `k1:` and the hex sha256 of `runId|callSeq|tool|majorVersion`.
+ * Holds no attempt, no execution id and no arguments: all attempts at one call share one key, and arguments are compared.
+ */
+export function callKey(runId: string, callSeq: number, tool: string, majorVersion: number): string {
+  return `k1:${sha256Hex(`${runId}|${callSeq}|${tool}|${majorVersion}`)}`;
+}
+
+/** Id of something that a person is asked (an approval, a question, a decision): unique over runs, so that it can be named alone. */
+export function askId(kind: 'approval' | 'question' | 'decision', runId: string, n: number): string {
+  const letter = { approval: 'a', question: 'q', decision: 'd' }[kind];
+  return `${letter}-${sha256Hex(`${kind}|${runId}|${n}`).slice(0, 12)}`;
+}
+
+/** Deterministic fraction in [0, 1) from a run's seed and a position: the only jitter in the law. */
+export function fractionOf(seed: string, position: string): number {
+  return parseInt(sha256Hex(`${seed}|${position}`).slice(0, 8), 16) / 0x1_0000_0000;
+}
+
+/** The integer major of a semver version, e.g. `2` of `2.4.1`. */
+export function majorOf(version: string): number {
+  return Number.parseInt(version.split('.')[0] ?? '0', 10) || 0;
+}

@@ -1,0 +1,47 @@
+// A plan as data: the shape that people and models write, and the outline that events and state keep of it.
+// Reading and checking plans is rules/planning.ts; binding `$from` is rules/binding.ts.
+import type { Json } from './canonical';
+import type { OnDeadline } from './events';
+import type { ArtifactRef } from './run';
+
+/** A thing outside whose version must not have changed when the step acts. */
+export interface Premise { resource: string; version: Json }
+
+export type Action =
+  | { type: 'tool'; tool: string; args: Json }
+  | { type: 'model'; prompt: string; args?: Json }
+  | { type: 'question'; question: string; deadlineMs?: number; onDeadline?: OnDeadline }
+  | { type: 'wait'; forMs: number };
+
+/** A step as written in a plan. `$from: "step.path"` and `$secret: "name"` may stand anywhere in `args`. */
+export interface PlanStep { id: string; title: string; dependsOn: string[]; action: Action; premises?: Premise[]; optional?: boolean }
+
+export interface Plan { goal: string; steps: PlanStep[] }
+
+/**
+ * A step as events and state keep it. `args` stand inline up to 512 bytes; else `argsRef` points into an artifact,
+ * with `at` as the path of member names from its root.
+ */
+export interface StepOutline {
+  id: string;
+  title: string;
+  dependsOn: string[];
+  action:
+    | { type: 'tool'; tool: string; args?: Json; argsRef?: ArtifactRef; at?: string[] }
+    | { type: 'model'; prompt: string; args?: Json; argsRef?: ArtifactRef; at?: string[] }
+    | { type: 'question'; question: string; deadlineMs?: number; onDeadline?: OnDeadline }
+    | { type: 'wait'; forMs: number };
+  premises?: Premise[];
+  optional?: boolean;
+  /** Steps whose outputs the arguments refer to with `$from`; always part of `dependsOn`. */
+  uses: string[];
+}
+
+/** What a planner proposes: more steps, steps to drop, or the end. */
+export interface PlanPatch {
+  goal?: string;
+  add: StepOutline[];
+  drop: string[];
+  done?: { outcome: 'full' | 'partial'; summary: string; result?: { value: Json } | { ref: ArtifactRef } };
+  planRef?: ArtifactRef;
+}

@@ -1,0 +1,125 @@
+// State of a run: what `evolve` folds from events. Plain JSON, bounded by the current plan and capped lists (DESIGN 3).
+// Nothing outside evolve.ts writes it (I3).
+import type { ErrorClass, Failure } from './failure';
+import type { ApproverRule, Binding, CancelReport, OnDeadline, PlanEnd } from './events';
+import type { MessageAnswer } from './message';
+import type { StepOutline } from './plan';
+import type { Actor, AgentManifest, ArtifactRef, Budget, Effect, Output, Pins, Usage } from './run';
+import type { CallArgs } from './world';
+
+/** Version of the shape of State; checkpoints of another version are ignored and the run is folded from its start. */
+export const STATE_VERSION = 1;
+/** The version of the rules that new runs are created with. */
+export const LAW = 1;
+
+export type StepStatus = 'pending' | 'active' | 'done' | 'failed' | 'skipped';
+
+export interface StepState extends StepOutline {
+  status: StepStatus;
+  /** planVersion in which the step came. */
+  since: number;
+  callId?: string;
+  /** How often it was prepared. */
+  prepared: number;
+  output?: Output;
+  failure?: Failure;
+  /** Opened question or wait of the step. */
+  waitId?: string;
+  wakeAt?: number;
+}
+
+export type CallPhase =
+  /** Waits for an approval. */
+  | 'asking'
+  /** May be requested once `dueAt` has come. */
+  | 'ready'
+  /** Requested and not answered. */
+  | 'sent'
+  /** In doubt: the gate looks once `dueAt` has come. */
+  | 'doubt'
+  /** A person decides. */
+  | 'person';
+
+export interface CallState {
+  callId: string; callSeq: number; kind: 'model' | 'tool'; phase: CallPhase;
+  purpose?: 'plan' | 'step'; stepId?: string;
+  tool: string; version: string; effect: Effect; key: string;
+  /** Number of the last request; 0 before the first. */
+  attempt: number;
+  /** Attempts that failed and count against the limit. */
+  failures: number;
+  dueAt: number;
+  call: CallArgs;
+  argsDigest?: string;
+  resourceVersion: string | null;
+  planVersion: number;
+  approvalId?: string;
+  /** ms until which the approval allows the request; 0 when none is needed. */
+  approvedUntil: number;
+  takeOver?: number;
+  gate: number;
+  /** Looks by the gate that said "absent" after the send window. */
+  absent: number;
+  decisionId?: string;
+  undoOf?: string;
+  upTo?: number;
+  reserved: Usage;
+  requestedAt: number;
+  why?: string;
+}
+
+export interface ApprovalState {
+  approvalId: string; callId: string; stepId: string; binding: Binding; rule: ApproverRule;
+  expiresAt: number; onDeadline: OnDeadline; askedAt: number; granted: Actor[]; previewRef?: ArtifactRef;
+}
+
+export interface QuestionState { questionId: string; stepId: string; question: string; expiresAt: number | null; onDeadline: OnDeadline; askedAt: number }
+
+export interface DecisionState { decisionId: string; callId: string; tool: string; why: string; askedAt: number }
+
+/** A call with an effect that took place and may be taken back. */
+export interface EffectDone { callId: string; stepId: string; tool: string; version: string; effect: Effect; key: string; output: Output; call: CallArgs; undone: 'no' | 'asked' | 'yes' | 'failed' }
+
+/** A message or decision that was answered: the same again hears the same. */
+export interface Remembered { digest: string; answer: MessageAnswer }
+
+export interface State {
+  v: number; law: number; runId: string; epoch: number;
+  /** seq of the last event. */
+  version: number;
+  at: number; createdAt: number;
+  /** ms in which the run was not waiting for a person. */
+  activeMs: number;
+  title: string; owner: Actor; agent: AgentManifest; pins: Pins; seed: string;
+  inputDigest: string; inputRef: ArtifactRef; ledgerIncarnation: string;
+  plan: { version: number; goal: string; done: PlanEnd | null; rejected: string[]; rejections: number; changedAt: number };
+  /** In the order in which they came. */
+  steps: StepState[];
+  /** Steps that left the state after they were settled. */
+  settledBefore: { done: number; failed: number; skipped: number };
+  calls: Record<string, CallState>;
+  callSeq: number;
+  /** Count of approvals, questions and decisions asked so far: their ids derive from it. */
+  asked: number;
+  approvals: Record<string, ApprovalState>;
+  questions: Record<string, QuestionState>;
+  decisions: Record<string, DecisionState>;
+  remembered: Record<string, Remembered>;
+  /** Approvals, questions and decisions that are over: what a late answer hears. Capped. */
+  closed: Record<string, { text: string; kind: MessageAnswer['kind'] }>;
+  effects: EffectDone[];
+  facts: Record<string, { value: import('./canonical').Json; source: string }>;
+  artifacts: { ref: ArtifactRef; callId: string; role: string }[];
+  budget: Budget; spent: Usage; reserved: Usage;
+  /** Budget kinds that are used up and wait for a person. */
+  exhausted: (keyof Budget)[];
+  /** The provider has accepted a call at least once. */
+  modelReached: boolean;
+  paused: { actor: Actor; reason: string } | null;
+  blocked: { why: string; failure: Failure; steps: string[] } | null;
+  cancel: { actor: Actor; reason: string; deadline: number; report: CancelReport } | null;
+  checkpointed: number;
+  turns: number;
+  end: { status: 'completed' | 'failed' | 'cancelled'; outcome: 'full' | 'partial' | null; summary: string; failure?: Failure; result?: Output | null; report?: CancelReport } | null;
+  lastClass?: ErrorClass;
+}

@@ -1,0 +1,64 @@
+// The contract between longhaul and a tool: what a tool declares and what it is handed when it runs.
+// Types only; adapters/tools holds `defineTool` and the runner. A tool without an effect class is irreversible.
+import type { Json } from './canonical';
+import type { ArtifactRef, Effect } from './run';
+
+/** What one attempt at a call is given. */
+export interface ToolCall {
+  runId: string;
+  callId: string;
+  attempt: number;
+  /** Idempotency key for the outside; the same for every attempt at this call. Empty for tools without effect. */
+  key: string;
+  /** Aborted on cancel, on shutdown and when the lease of the call is lost. Hand it to fetch and child processes. */
+  signal: AbortSignal;
+  artifacts: ToolArtifacts;
+  /** Base URL of a named local service, e.g. `publisher`. Throws ToolError `permission` when the name is not configured. */
+  service(name: string): string;
+  /** Value of a secret by name, from the environment or a file of mode 0600. Never log or return it. */
+  secret(name: string): string;
+  log(message: string): void;
+}
+
+/** Stored bytes as a tool sees them: verified on every read. */
+export interface ToolArtifacts {
+  read(ref: Pick<ArtifactRef, 'sha256'>): Promise<Uint8Array>;
+  write(bytes: Uint8Array | string, about: { mediaType: string; summary: string; name?: string }): Promise<ArtifactRef>;
+}
+
+/** Answer of a look-up by key: what the outside knows of an earlier attempt. `cannot-say` goes to a person. */
+export type LookUpAnswer =
+  | { found: true; output: Json; reference?: string }
+  | { found: false }
+  | { found: 'cannot-say'; why: string };
+
+/** Everything about a tool. `A` is the parsed arguments, `R` the result (JSON). */
+export interface ToolDefinition<A = unknown, R = unknown> {
+  name: string;
+  version: string;
+  description: string;
+  /** Standard-schema validators (zod); used at the door only. `output` may be left out. */
+  input: { parse(value: unknown): A };
+  output?: { parse(value: unknown): R };
+  /** Default `irreversible`: the most careful class. */
+  effect?: Effect;
+  execute(args: A, call: ToolCall): Promise<R>;
+  /** Says whether an attempt with this key took effect. `since` is the time of the first claim in ms. */
+  lookUp?(question: { key: string; args: A; since: number }, call: ToolCall): Promise<LookUpAnswer>;
+  /** Takes the effect back; needed for `reversible`. Runs as an ordinary call with its own key. */
+  undo?(done: { args: A; output: Json; key: string }, call: ToolCall): Promise<Json>;
+  /** Version of the outside thing that the call changes (an ETag, a revision); bound into the approval. */
+  resourceVersion?(args: A, call: ToolCall): Promise<string>;
+  /** What a person is shown before approving: plain text, at most 64 KiB, stored as an artifact. */
+  preview?(args: A, call: ToolCall): Promise<string>;
+  /** The outside does one effect per Idempotency-Key, so a repeated send with the same key is harmless. */
+  honoursKey?: boolean;
+  /** Names of argument members that are redacted wherever arguments are shown. */
+  sensitive?: string[];
+  maxAttempts?: number;
+  timeoutMs?: number;
+  sendWindowMs?: number;
+  backoffMs?: number;
+  /** Most calls of this tool at once in one worker. */
+  concurrency?: number;
+}

@@ -1,0 +1,126 @@
+// What a run needs from the world, and what the world answers: the vocabulary between the law and the hands.
+// Need ids are stable and derived from position: `model:c3#1`, `prepare:publish#1`, `call:c7#2`, `gate:c7#1`,
+// `timer:approval:a-12@99`, `checkpoint:120`. An answer becomes exactly one command (commands.ts).
+import type { Json } from './canonical';
+import type { Failure } from './failure';
+import type { PolicyVerdict } from './events';
+import type { Premise, PlanPatch } from './plan';
+import type { ArtifactRef, Effect, Output, Usage } from './run';
+
+/** Arguments as the law hands them on: small and bound already, or to be bound in the activity from `inputs`. */
+export interface CallArgs {
+  /** `$from` may stand in it when `bound` is false; `$secret` always stays a name. */
+  args?: Json;
+  argsRef?: ArtifactRef;
+  /** Path of member names into the artifact. */
+  at?: string[];
+  /** Outputs of the steps that the arguments refer to. */
+  inputs: Record<string, Output>;
+}
+
+export interface ModelNeed {
+  kind: 'model'; id: string; begun: boolean;
+  callId: string; callSeq: number; attempt: number;
+  purpose: 'plan' | 'step';
+  stepId?: string;
+  prompt?: string;
+  call?: CallArgs;
+  /** Journal version up to which the input is assembled, so that a retry sees the same. */
+  upTo: number;
+  /** Reasons why the last proposals were refused, for the model. */
+  rejected: string[];
+  /** Notes from people that arrived since the last proposal stand in the journal; nothing else is needed here. */
+  nextPlanVersion: number;
+  maxOutputTokens: number; maxInputTokens: number;
+  /** True until the provider has once accepted the key: a refused key then fails the run at once. */
+  firstContact: boolean;
+  summary: string;
+}
+
+export interface PrepareNeed {
+  kind: 'prepare'; id: string; begun: true; local: boolean;
+  /** How often this step was prepared, from 1. */
+  n: number;
+  stepId: string; tool: string; version: string; effect: Effect; owner: string; agent: string;
+  /** The number that the call will have, for the key that `resourceVersion` may need. */
+  callId: string; key: string;
+  call: CallArgs;
+  summary: string;
+}
+
+export interface CallNeed {
+  kind: 'call'; id: string; begun: boolean;
+  callId: string; callSeq: number; attempt: number;
+  stepId?: string; tool: string; version: string; effect: Effect; key: string;
+  call: CallArgs;
+  /** Digest fixed by prepare; the activity refuses when the bound arguments differ. */
+  argsDigest?: string;
+  /** The approval that allows this call, checked once more just before the claim. */
+  approval?: { approvalId: string; expiresAt: number; argsDigest: string };
+  resourceVersion?: string | null;
+  premises: Premise[];
+  /** Fence of a dead owner's claim that the gate has allowed to take over. */
+  takeOver?: number;
+  undoOf?: { callId: string; key: string; output: Output };
+  ledgerIncarnation: string;
+  timeoutMs: number; sendWindowMs: number;
+  summary: string;
+}
+
+export interface GateNeed {
+  kind: 'gate'; id: string; begun: true;
+  callId: string; n: number; tool: string; version: string; effect: Effect; key: string;
+  call: CallArgs; argsDigest: string; ledgerIncarnation: string;
+  resourceVersion: string | null; premises: Premise[];
+  undo: boolean;
+  summary: string;
+}
+
+export interface TimerNeed { kind: 'timer'; id: string; begun: true; name: string; dueAt: number; summary: string }
+
+export interface CheckpointNeed { kind: 'checkpoint'; id: string; begun: true; version: number; summary: string }
+
+export type Need = ModelNeed | PrepareNeed | CallNeed | GateNeed | TimerNeed | CheckpointNeed;
+
+// --- answers -----------------------------------------------------------------------------------------------------
+
+export type ModelResult =
+  | { kind: 'succeeded'; usage: Usage; text: string; output?: Output; patch?: PlanPatch; rejected?: string[] }
+  | { kind: 'failed'; failure: Failure; usage: Usage };
+
+export type PrepareResult =
+  | { kind: 'prepared'; argsDigest: string; args: Output; resourceVersion: string | null; policy: PolicyVerdict; previewRef?: ArtifactRef }
+  | { kind: 'failed'; failure: Failure };
+
+export type CallResult =
+  | { kind: 'succeeded'; output: Output; summary: string; via: 'sent' | 'ledger'; settled: boolean; artifacts: { ref: ArtifactRef; role: string }[]; facts: { key: string; value: Json }[] }
+  | { kind: 'failed'; failure: Failure; sent: boolean }
+  /** The effect may have happened; nothing here can tell. */
+  | { kind: 'unknown'; why: string }
+  /** A dead owner holds the claim. */
+  | { kind: 'in-doubt'; why: string }
+  /** Nothing was sent and no attempt is counted: a cap, a breaker or a live owner is in the way. */
+  | { kind: 'busy'; why: string; retryAfterMs: number }
+  /** Nothing was sent: what allowed the call no longer holds. */
+  | { kind: 'not-sent'; why: 'cancelled' | 'approval' | 'shutdown' };
+
+/** What the gate activity saw; rules/recovery.ts judges it. */
+export interface GateEvidence {
+  incarnation: string;
+  ledger:
+    | { state: 'none' | 'released' }
+    | { state: 'done'; output: Output; summary: string }
+    | { state: 'refused'; failure: Failure }
+    | { state: 'live'; leaseUntil: number }
+    | { state: 'dead' | 'unknown'; fence: number; firstClaimedAt: number; sendWindowUntil: number; ownerGone: boolean };
+  /** Database time at which the ledger was read. */
+  now: number;
+  lookUp:
+    | { kind: 'found'; output: Output; summary: string; reference: string }
+    | { kind: 'absent' } | { kind: 'cannot-say'; why: string } | { kind: 'none' } | { kind: 'not-asked' };
+  resourceVersion: string | null | { error: string };
+  premises: { resource: string; expected: string; now: string; holds: boolean }[];
+  honoursKey: boolean;
+}
+
+export type CheckpointResult = { kind: 'saved'; version: number; ref: ArtifactRef } | { kind: 'failed'; why: string };

@@ -1,0 +1,73 @@
+// Names and shapes of what people and programs send to a run, and what they hear. Shared by client and conductor; imports no SDK.
+// One message travels as an Update and as a Signal twin. A guard checks shape and size only; the law judges the rest.
+import type { Json } from './core/canonical';
+import { LIMITS, type Actor } from './core/run';
+import type { Message, MessageBody } from './core/message';
+
+export type { Message, MessageAnswer, MessageBody } from './core/message';
+
+export const WORKFLOW_TYPE = 'agentRun';
+export const TASK_QUEUE = 'longhaul';
+export const MESSAGE = 'message';
+/** Plain signals for people at Temporal's own command line or Web UI; they become messages with assurance `claimed`. */
+export const PLAIN_SIGNALS = ['approve', 'reject', 'answer', 'cancel'] as const;
+export const workflowIdOf = (runId: string): string => `run/${runId}`;
+
+type Guard = (body: Record<string, unknown>) => boolean;
+const text = (v: unknown, max = 4096): v is string => typeof v === 'string' && v.length > 0 && v.length <= max;
+const isOutput = (v: unknown): boolean => typeof v === 'object' && v !== null && ('value' in v || 'ref' in v);
+
+const BODIES: Record<MessageBody['kind'], Guard> = {
+  approve: (b) => text(b.approvalId, 100),
+  reject: (b) => text(b.approvalId, 100) && typeof b.reason === 'string' && b.reason.length <= 4096,
+  answer: (b) => text(b.questionId, 100) && isOutput(b.answer),
+  cancel: (b) => typeof b.reason === 'string' && b.reason.length <= 4096,
+  pause: (b) => typeof b.reason === 'string' && b.reason.length <= 4096,
+  resume: () => true,
+  note: (b) => isOutput(b.text),
+  resolve: (b) => text(b.callId, 100) && ['happened', 'not-happened', 'give-up'].includes(String(b.verdict))
+    && (b.reference === undefined || text(b.reference)) && (b.verdict !== 'happened' || text(b.reference)),
+  settle: (b) => ['partial', 'retry', 'skip', 'fail'].includes(String(b.as)) && (b.as !== 'skip' || text(b.stepId, 100)),
+  extend: (b) => isBudget(b.budget),
+};
+
+function isBudget(v: unknown): boolean {
+  if (typeof v !== 'object' || v === null) return false;
+  const entries = Object.entries(v);
+  return entries.length > 0 && entries.every(([k, n]) =>
+    ['calls', 'tokens', 'microUsd', 'failures', 'wallMs'].includes(k) && Number.isSafeInteger(n) && (n as number) >= 0);
+}
+
+function isActor(v: unknown): v is Actor {
+  const a = v as Partial<Actor> | null;
+  return typeof a === 'object' && a !== null && text(a.id, 200) && typeof a.via === 'string'
+    && ['claimed', 'local-user', 'token'].includes(String(a.assurance));
+}
+
+/** One sentence on what is wrong with a message, or null when its shape is right. Never throws, whatever it is given. */
+export function faultOfMessage(value: unknown): string | null {
+  try {
+    if (typeof value !== 'object' || value === null) return 'A message must be an object {messageId, body, actor}.';
+    if (JSON.stringify(value).length > LIMITS.messageBytes) return `A message may be at most ${LIMITS.messageBytes} bytes; send a reference instead.`;
+    const m = value as Partial<Message>;
+    if (!text(m.messageId, 128)) return 'A message needs a messageId of 1 to 128 characters.';
+    if (!isActor(m.actor)) return 'A message needs an actor {id, via, assurance}.';
+    if (m.receivedAt !== undefined && !Number.isFinite(m.receivedAt)) return 'receivedAt must be a time in ms.';
+    const body = m.body as unknown as Record<string, unknown> | null | undefined;
+    if (typeof body !== 'object' || body === null) return 'A message needs a body with a kind.';
+    const guard = Object.prototype.hasOwnProperty.call(BODIES, String(body.kind)) ? BODIES[body.kind as MessageBody['kind']] : undefined;
+    if (!guard) return `Unknown message kind ${JSON.stringify(body.kind ?? null)}; known are ${Object.keys(BODIES).join(', ')}.`;
+    return guard(body) ? null : `The body of a message of kind ${String(body.kind)} lacks a member or has one of a wrong type.`;
+  } catch {
+    return 'A message must be plain JSON.';
+  }
+}
+
+/** A message made from a plain signal of Temporal's own tools. The signal's payload stands in for the body. */
+export function messageFromSignal(name: (typeof PLAIN_SIGNALS)[number], payload: unknown, messageId: string): Message {
+  const given = (typeof payload === 'object' && payload !== null ? payload : {}) as Record<string, Json>;
+  const base: Record<string, unknown> = { ...given, kind: name };
+  if (name === 'reject' || name === 'cancel') base.reason = typeof given.reason === 'string' ? given.reason : '';
+  if (name === 'answer' && !isOutput(given.answer)) base.answer = { value: given.answer ?? null };
+  return { messageId, actor: { id: typeof given.actor === 'string' ? given.actor : 'temporal', via: 'temporal', assurance: 'claimed' }, body: base as MessageBody };
+}

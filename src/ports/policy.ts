@@ -1,0 +1,17 @@
+// Port: policy, asked once for a prepared call and before anything is dispatched. Denies what it does not know.
+import type { PolicyVerdict } from '../core/events';
+import type { Effect } from '../core/run';
+
+export interface PolicyQuestion {
+  runId: string; agent: string; owner: string;
+  tool: string; version: string; effect: Effect;
+  argsDigest: string;
+  /** Canonical JSON of the arguments with secrets as names, at most 64 KiB. */
+  args: unknown;
+}
+
+export interface PolicyPort {
+  /** Name and content of the rules in force; pinned by hash in RunCreated. */
+  describe(): { name: string; text: string };
+  decide(question: PolicyQuestion): Promise<PolicyVerdict>;
+}
