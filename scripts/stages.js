@@ -13,6 +13,15 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const MARK = 'LONGHAUL_STAGE';
 let stages = 0;
 
+/** Kills a process, or with a negative number a process group, that may have ended meanwhile. */
+function kill(pid) {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (error.code !== 'ESRCH' && !Number.isNaN(pid)) throw error;
+  }
+}
+
 /** Processes, other than this one, whose environment carries `mark`. Linux only: elsewhere none is seen. */
 function marked(mark) {
   if (process.platform !== 'linux') return [];
@@ -34,9 +43,7 @@ function marked(mark) {
 async function sweep(mark) {
   for (let waited = 0; waited < 5_000 && marked(mark).length > 0; waited += 250) await sleep(250);
   const left = marked(mark);
-  for (const { pid } of left) {
-    try { process.kill(pid, 'SIGKILL'); } catch { /* ended meanwhile */ }
-  }
+  for (const { pid } of left) kill(pid);
   return left;
 }
 
@@ -50,8 +57,12 @@ async function run(command, args, { env = {}, limitMs = 600_000, done } = {}) {
   const child = spawn(command, args, {
     cwd: root, stdio: ['ignore', 'inherit', 'inherit'], detached: true, env: { ...process.env, ...env, [MARK]: mark },
   });
-  const stop = () => { try { process.kill(-child.pid, 'SIGKILL'); } catch { /* ended */ } };
-  const interrupted = () => { stop(); for (const { pid } of marked(mark)) { try { process.kill(pid, 'SIGKILL'); } catch { /* ended */ } } process.exit(130); };
+  const stop = () => kill(-Number(child.pid));
+  const interrupted = () => {
+    stop();
+    for (const { pid } of marked(mark)) kill(pid);
+    process.exit(130);
+  };
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted);
   let late;
   const started = Date.now();
