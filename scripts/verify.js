@@ -13,7 +13,7 @@ async function main() {
       'Files have at most 300 lines, functions 40; every promise is awaited, returned or handled. Rules: .oxlintrc.json.'),
     await check('arrows', node, [bin('depcruise'), '--config', '.dependency-cruiser.js', '--output-type', 'err-long', 'src', 'examples', 'test'],
       'The rooms of src and what each may import are the table in .dependency-cruiser.js.'),
-    await check('unused code', node, [bin('knip'), '--no-progress'],
+    await check('unused code', node, [bin('knip'), '--no-progress', '--no-config-hints'],
       'Remove what nothing uses, or name the entry point in knip.json.'),
     await tests(['core', 'replay', 'house'], { workers: 2, limitMs: 300_000 }),
   ];
