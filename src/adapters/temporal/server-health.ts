@@ -49,7 +49,7 @@ async function whyNotUsable(address: string): Promise<string> {
       return '';
     });
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return (error as Error).message ?? String(error);
   } finally {
     await connection?.close().catch(() => undefined);
   }

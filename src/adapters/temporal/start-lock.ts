@@ -1,7 +1,7 @@
 // Lets one process at a time decide whether to start a development server on a state folder, since two servers on one
 // SQLite file would each believe that they own it. Held only while starting; afterwards dev.json tells who runs.
 // A lock whose holder has died (by any signal) is broken by the next who wants it.
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { identify, isRunning, type ProcessIdentity } from './process-identity';
@@ -12,7 +12,8 @@ export async function withStartLock<T>(stateDir: string, waitMs: number, act: ()
   mkdirSync(stateDir, { recursive: true });
   const deadline = Date.now() + waitMs;
   while (!take(file)) {
-    if (!heldByTheLiving(file)) rmSync(file, { force: true });
+    const holder = readHolder(file);
+    if (holder !== undefined && !isLiving(holder)) breakLock(file, holder);
     else if (Date.now() > deadline) throw new Error(`Another process has been starting the development server in ${stateDir} for ${waitMs / 1000} s: end it, or remove ${file}.`);
     else await sleep(100);
   }
@@ -33,12 +34,32 @@ function take(file: string): boolean {
   }
 }
 
-function heldByTheLiving(file: string): boolean {
+function readHolder(file: string): string | undefined {
   try {
-    const text = readFileSync(file, 'utf8');
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function isLiving(holder: string): boolean {
+  try {
     // Empty for an instant: its holder has made the file and not yet written its name.
-    return text === '' || isRunning(JSON.parse(text) as ProcessIdentity);
+    return holder === '' || isRunning(JSON.parse(holder) as ProcessIdentity);
   } catch {
     return false;
+  }
+}
+
+/** Of two who break the same lock, the slower must not remove the lock that the faster has taken since: it puts it back. */
+function breakLock(file: string, holder: string): void {
+  const aside = `${file}.${process.pid}`;
+  try {
+    renameSync(file, aside);
+    if (readFileSync(aside, 'utf8') !== holder) linkSync(aside, file);
+  } catch {
+    // Another was faster; the next look decides.
+  } finally {
+    rmSync(aside, { force: true });
   }
 }
