@@ -8,8 +8,12 @@ export interface ToolCall {
   runId: string;
   callId: string;
   attempt: number;
+  /** The run's input as its owner gave it. A tool takes from here what the model must not choose, e.g. its root folder. */
+  input: Json;
   /** Idempotency key for the outside; the same for every attempt at this call. Empty for tools without effect. */
   key: string;
+  /** What `resourceVersion` answered when the call was prepared; null without one. Send it along (If-Match), so that the outside compares too. */
+  resourceVersion: string | null;
   /** Aborted on cancel, on shutdown and when the lease of the call is lost. Hand it to fetch and child processes. */
   signal: AbortSignal;
   artifacts: ToolArtifacts;
