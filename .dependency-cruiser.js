@@ -17,6 +17,7 @@ const allButRoots = '^src/(?!workflows/|cli/|worker\\.ts|index\\.ts)';
 const rooms = {
   core: { at: room('core'), to: [room('core'), pkg('canonicalize'), pkg('@noble/hashes')] },
   messages: { at: file('messages'), to: [room('core')] },
+  config: { at: file('config'), to: [room('core'), room('ports')] },
   ports: { at: room('ports'), to: [room('ports'), room('core')] },
   workflows: {
     at: room('workflows'),
@@ -27,7 +28,7 @@ const rooms = {
     at: room('activities'),
     to: [room('activities'), room('core'), room('ports'), pkg('@temporalio/activity'), pkg('@temporalio/common'), pkg('zod')],
   },
-  adapters: { at: room('adapters'), to: [room('adapters'), room('ports'), room('core'), anyPackage], node: true },
+  adapters: { at: room('adapters'), to: [room('adapters'), file('config'), room('ports'), room('core'), anyPackage], node: true },
   client: {
     at: room('client'),
     to: [room('client'), room('core'), file('messages'), room('ports'), pkg('@temporalio/client'), pkg('@temporalio/common'),

@@ -1,0 +1,78 @@
+// The shape of `longhaul.config.ts|js|cjs|json`: which agents there are, which tools they may use, what policy says, and
+// where named services are. Types and the two typed identity functions only; adapters/config reads and checks the file.
+// Never holds a secret: secrets are named here and read in the activity that needs them.
+import type { Json } from './core/canonical';
+import type { Budget, RunSpec } from './core/run';
+import type { ToolCall, ToolDefinition } from './core/tool';
+import type { PolicyPort } from './ports/policy';
+
+/** An agent as its author declares it. */
+export interface AgentConfig {
+  /** `[a-z][a-z0-9-]*`, at most 64 characters; what `longhaul run AGENT` names. */
+  name: string;
+  /** semver. */
+  version: string;
+  description?: string;
+  /** `declared`: a plan comes with every run; `model`: a model plans and revises. */
+  planner: 'declared' | 'model';
+  /** `provider:model`, or `rules@1`; left out, the model named by the environment is used. */
+  model?: string;
+  /** Names of tools; left out, every tool of the file. */
+  tools?: string[];
+  /** Texts by name; `plan` and `system` are read by the planner, others by steps of type `model`. */
+  prompts?: Record<string, string>;
+  budget?: Budget;
+  /** Most calls in flight at once; default 4. */
+  maxParallel?: number;
+  /** Most refused proposals in a row before the run is blocked; default 3. */
+  maxRejectedPlans?: number;
+  /** Tokens; default 4,096. */
+  maxOutputTokens?: number;
+  /** Tokens; default 32,768. */
+  maxInputTokens?: number;
+  /** One line for lists, from what a run was asked to do; default: the plan's goal, `input.question`, or the agent's name. */
+  title?(spec: Pick<RunSpec, 'input' | 'plan'>): string;
+}
+
+/** Reads the present version of an outside thing that a premise names: `<kind>:<name>`. */
+export type ResourceReader = (name: string, call: ToolCall) => Promise<string>;
+
+/** Where a run's history is cut; for tests and small servers. */
+export interface HistoryLimits {
+  /** Events of one execution after which it continues as new at the next quiet moment; default 2,000. */
+  softEvents?: number;
+  /** Events after which nothing new begins until it has; default 10,000. */
+  hardEvents?: number;
+  /** Updates of one execution after which senders hear `busy`; default 1,500. */
+  hardUpdates?: number;
+  /** Events above which a run continues as new before a long wait; default 200. */
+  waitEvents?: number;
+}
+
+export interface Config {
+  agents: AgentConfig[];
+  tools: ToolDefinition[];
+  /** Default: the table of effect classes in adapters/policy. */
+  policy?: PolicyPort;
+  /** Base URLs of local services by name. The variable LONGHAUL_SERVICE_<NAME> wins over this, `services.json` in the state folder comes last. */
+  services?: Record<string, { url: string } | (() => string)>;
+  /** Secrets by name: the environment variable, or the file (mode 0600) that holds the value. Default: the variable of the same name. */
+  secrets?: Record<string, { env: string } | { file: string }>;
+  /** Readers of outside versions by kind, for premises of plans. */
+  resources?: Record<string, ResourceReader>;
+  /** Folder of stores and logs; default `.longhaul` beside the file. */
+  stateDir?: string;
+  limits?: HistoryLimits;
+  /** Anything else that tools of this project want to read; not used by the runtime. */
+  extra?: Json;
+}
+
+/** Types a configuration; answers it unchanged. Checked by `loadConfig`. */
+export function defineConfig(config: Config): Config {
+  return config;
+}
+
+/** Types an agent; answers it unchanged. */
+export function defineAgent(agent: AgentConfig): AgentConfig {
+  return agent;
+}
