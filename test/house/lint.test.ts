@@ -9,6 +9,7 @@ const files: Record<string, string> = {
   'src/core/clock.ts': 'export const now = () => Date.now();',
   'src/core/dice.ts': 'export const roll = () => Math.random();',
   'src/core/later.ts': 'export const later = Promise.resolve(1);',
+  'src/core/iso.ts': 'export const iso = (at: number) => new Date(at).toISOString();',
   'src/core/order.ts': 'export const by = (a: string, b: string) => a.localeCompare(b);',
   'src/core/schema.ts': "import { z } from 'zod'; export const s = z.string();",
   'src/core/good.ts': 'export const now = (at: number): number => at;',
@@ -69,5 +70,5 @@ test.each([
   ['test/focused.test.ts', 'no-focused-tests'],
 ])('the lint finds in %s: %s', (file, rule) => expect(found(file)).toContain(rule));
 
-test.each(['src/core/good.ts', 'src/workflows/type.ts', 'src/client/full-file.ts', 'src/client/full-function.ts'])('the lint finds nothing in %s', (file) =>
+test.each(['src/core/good.ts', 'src/core/iso.ts', 'src/workflows/type.ts', 'src/client/full-file.ts', 'src/client/full-function.ts'])('the lint finds nothing in %s', (file) =>
   expect(found(file)).toBe(''));
