@@ -1,0 +1,138 @@
+// Binding: how `$from` in the arguments of a step becomes a value, or a pointer into an artifact that an activity loads.
+// Pure and total for every JSON value; owns no bytes and resolves no secret (`$secret` stays a name, I11).
+// What is bound is data: a bound value that holds a reserved member is refused, so that the output of a tool can never
+// name a secret, another step or another run's artifact.
+import type { Json } from '../canonical';
+import type { ArtifactRef, Output } from '../run';
+
+/** A place in the output of a step: `collect.files.0` is step `collect`, path `['files', '0']`. */
+export interface StepPath { stepId: string; path: string[] }
+
+/** What `bind` leaves where the value lies inside an artifact: the member at `path` of the JSON in those bytes. */
+export interface ArtifactPointer { $artifact: ArtifactRef; path: string[] }
+
+/** Depth of nesting that arguments may have. */
+export const MAX_DEPTH = 64;
+
+/** Member names that mean something to the runtime when they stand in arguments. */
+const RESERVED = new Set(['$from', '$secret', '$artifact']);
+
+type Members = { [key: string]: Json };
+const isMembers = (value: Json | undefined): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value);
+const has = (value: object, key: string): boolean => Object.prototype.hasOwnProperty.call(value, key);
+
+/** Reads `step.path.to`; null when it is not a step id followed by member names. */
+export function stepPathOf(text: string): StepPath | null {
+  const [stepId = '', ...path] = text.split('.');
+  if (stepId === '' || path.some((name) => name === '' || name === '__proto__')) return null;
+  return { stepId, path };
+}
+
+/** True for `{"$from": "step.path"}` with nothing beside it. */
+function fromOf(value: Json): StepPath | null {
+  if (!isMembers(value) || !has(value, '$from')) return null;
+  const text = value['$from'];
+  return typeof text === 'string' && Object.keys(value).length === 1 ? stepPathOf(text) : null;
+}
+
+/** Every `$from` in the arguments, in reading order, malformed ones left out (`faultsIn` names those). */
+export function refsIn(args: Json): StepPath[] {
+  const found: StepPath[] = [];
+  walk(args, 0, (value) => {
+    const from = fromOf(value);
+    if (from) found.push(from);
+  });
+  return found;
+}
+
+/** Ids of the steps that the arguments refer to, each once, in reading order. */
+export const usesOf = (args: Json): string[] => [...new Set(refsIn(args).map((ref) => ref.stepId))];
+
+/**
+ * What is wrong with arguments as written, one phrase each: a malformed `$from` or `$secret`, a member that only the
+ * runtime may write (`$artifact`), `__proto__`, nesting deeper than MAX_DEPTH.
+ */
+export function faultsIn(args: Json): string[] {
+  const faults = new Set<string>();
+  const complete = walk(args, 0, (value) => {
+    if (!isMembers(value)) return;
+    if (has(value, '__proto__')) faults.add('the member name __proto__ is not allowed');
+    if (has(value, '$artifact')) faults.add('the member name $artifact is written by the runtime only; refer to a step with $from');
+    if (has(value, '$from') && !fromOf(value)) faults.add('$from must stand alone and read "step" or "step.path.to"');
+    if (has(value, '$secret') && (typeof value['$secret'] !== 'string' || value['$secret'] === '' || Object.keys(value).length !== 1)) {
+      faults.add('$secret must stand alone and name a secret');
+    }
+  });
+  if (!complete) faults.add(`nested deeper than ${MAX_DEPTH} levels`);
+  return [...faults];
+}
+
+/**
+ * Replaces each `$from` in `args` by what `inputs` holds: the small value at the path; the ArtifactRef itself for a
+ * step whose output is an artifact; or an ArtifactPointer for a path into that artifact, which an activity loads.
+ * `fault` is one sentence without the end dot's subject: it names the reference that leads nowhere.
+ */
+export function bind(args: Json, inputs: Record<string, Output>): { ok: Json } | { fault: string } {
+  const written = faultsIn(args);
+  if (written[0] !== undefined) return { fault: `The arguments cannot be bound: ${written[0]}.` };
+  try {
+    return { ok: replace(args, inputs) };
+  } catch (error) {
+    if (error instanceof BindingFault) return { fault: error.message };
+    throw error;
+  }
+}
+
+/** True when a value holds a member that the runtime would act on; such a value is never bound into arguments. */
+export function holdsReserved(value: Json): boolean {
+  let found = false;
+  const complete = walk(value, 0, (part) => {
+    if (isMembers(part)) found ||= Object.keys(part).some((key) => RESERVED.has(key) || key === '__proto__');
+  });
+  return found || !complete;
+}
+
+/** The member at `path`, by own members and list positions only; undefined when there is none. */
+export function memberAt(value: Json, path: string[]): Json | undefined {
+  let at: Json | undefined = value;
+  for (const name of path) {
+    if (Array.isArray(at)) at = /^(0|[1-9][0-9]{0,8})$/.test(name) ? at[Number(name)] : undefined;
+    else if (isMembers(at) && has(at, name) && name !== '__proto__') at = at[name];
+    else return undefined;
+  }
+  return at;
+}
+
+/** Leaves the recursion of `replace`; never leaves this file. */
+class BindingFault extends Error {}
+
+function replace(value: Json, inputs: Record<string, Output>): Json {
+  if (Array.isArray(value)) return value.map((item) => replace(item, inputs));
+  if (!isMembers(value)) return value;
+  const from = fromOf(value);
+  if (from) return valueAt(from, inputs);
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, replace(member, inputs)]));
+}
+
+function valueAt(from: StepPath, inputs: Record<string, Output>): Json {
+  const name = [from.stepId, ...from.path].join('.');
+  const output = has(inputs, from.stepId) ? inputs[from.stepId] : undefined;
+  if (!output) throw new BindingFault(`$from "${name}" leads to nothing: step ${from.stepId} has no output.`);
+  if ('ref' in output) {
+    const ref = output.ref as unknown as Json;
+    return from.path.length === 0 ? ref : { $artifact: ref, path: from.path };
+  }
+  const found = memberAt(output.value, from.path);
+  if (found === undefined) throw new BindingFault(`$from "${name}" leads to nothing: the output of step ${from.stepId} has no such member.`);
+  if (holdsReserved(found)) throw new BindingFault(`$from "${name}" is refused: the output of step ${from.stepId} holds a reserved member name.`);
+  return found;
+}
+
+/** Visits a value and what it holds, outside in; false when it is nested too deeply to have been seen whole. */
+function walk(value: Json, depth: number, visit: (value: Json) => void): boolean {
+  if (depth > MAX_DEPTH) return false;
+  visit(value);
+  if (Array.isArray(value)) return value.reduce<boolean>((whole, item) => walk(item, depth + 1, visit) && whole, true);
+  if (isMembers(value)) return Object.values(value).reduce<boolean>((whole, item) => walk(item, depth + 1, visit) && whole, true);
+  return true;
+}
