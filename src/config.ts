@@ -1,7 +1,6 @@
 // The shape of `longhaul.config.ts|js|cjs|json`: which agents there are, which tools they may use, what policy says, and
 // where named services are. Types and the two typed identity functions only; adapters/config reads and checks the file.
 // Never holds a secret: secrets are named here and read in the activity that needs them.
-import type { Json } from './core/canonical';
 import type { Budget, RunSpec } from './core/run';
 import type { ToolCall, ToolDefinition } from './core/tool';
 import type { PolicyPort } from './ports/policy';
@@ -63,8 +62,6 @@ export interface Config {
   /** Folder of stores and logs; default `.longhaul` beside the file. */
   stateDir?: string;
   limits?: HistoryLimits;
-  /** Anything else that tools of this project want to read; not used by the runtime. */
-  extra?: Json;
 }
 
 /** Types a configuration; answers it unchanged. Checked by `loadConfig`. */

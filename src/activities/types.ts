@@ -1,0 +1,44 @@
+// What the conductor asks of the hands and what it hears: the arguments and answers that stand in Temporal's history.
+// Types only, and small values only (I11). They change by addition: histories of older builds hold them.
+import type { FreshRun } from '../core/commands';
+import type { RunEvent } from '../core/events';
+import type { ArtifactRef, RunInput } from '../core/run';
+import type { State } from '../core/state';
+import type { CallNeed, CallResult, CheckpointResult, GateEvidence, GateNeed, ModelNeed, ModelResult, PrepareNeed, PrepareResult } from '../core/world';
+import type { AppendAnswer, AppendRequest } from '../ports/journal';
+
+/** A need on its way to an activity: what only the conductor uses is left behind. */
+export type Bare<N> = Omit<N, 'begun' | 'summary' | 'id'>;
+
+/** One need of one run, as an activity gets it. */
+export interface Asked<N> { runId: string; epoch: number; inputRef: ArtifactRef; need: Bare<N> }
+
+/** What this worker tells the conductor once a generation; the answer is in history, so replay goes the same way. */
+export interface WorkerFacts {
+  /** True when the server knows our search attributes; an upsert of an unknown one would fail the workflow task for ever. */
+  searchAttributes: boolean;
+  limits: { softEvents: number; hardEvents: number; hardUpdates: number; waitEvents: number };
+}
+
+export type OpenAnswer = { worker: WorkerFacts } & (
+  | { kind: 'fresh'; fresh: FreshRun }
+  /** `checkpoint` null: fold from the start. `more`: read on after the tail. */
+  | { kind: 'restored'; checkpoint: State | null; tail: RunEvent[]; more: boolean }
+  /** A newer epoch owns the run. */
+  | { kind: 'superseded'; epoch: number }
+  /** This input can never run; one sentence says why. */
+  | { kind: 'refused'; why: string }
+);
+
+/** The activities by their names in history. */
+export interface Hands {
+  open(input: RunInput): Promise<OpenAnswer>;
+  read(request: { runId: string; after: number }): Promise<{ events: RunEvent[]; more: boolean }>;
+  append(request: AppendRequest): Promise<AppendAnswer>;
+  model(asked: Asked<ModelNeed>): Promise<ModelResult>;
+  prepare(asked: Asked<PrepareNeed>): Promise<PrepareResult>;
+  call(asked: Asked<CallNeed>): Promise<CallResult>;
+  gate(asked: Asked<GateNeed>): Promise<GateEvidence>;
+  checkpoint(request: { runId: string; version: number }): Promise<CheckpointResult>;
+  cancelSelf(): Promise<void>;
+}

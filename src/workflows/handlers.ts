@@ -1,0 +1,68 @@
+// What a run can be told: registered synchronously as the first act of the workflow, since an Update without a handler is
+// refused at the end of its activation. Handlers are total (I7): whatever arrives becomes a command or a refusal of its
+// shape, and never an exception. They write nothing and decide nothing.
+import { CancellationScope, defineQuery, defineSignal, defineUpdate, setDefaultSignalHandler, setHandler, workflowInfo } from '@temporalio/workflow';
+import { sha256Hex } from '../core/canonical';
+import type { Actor } from '../core/run';
+import { faultOfMessage, MESSAGE, messageFromSignal, PLAIN_SIGNALS, type Message, type MessageAnswer } from '../messages';
+import type { Inbox } from './inbox';
+
+/** Where a message came from when nobody says. */
+const TEMPORAL: Actor = { id: 'temporal', via: 'temporal', assurance: 'claimed' };
+const BUSY: MessageAnswer = { kind: 'busy', text: 'The run is renewing its history and takes no message at this moment; ask again.' };
+const HEARD: MessageAnswer = { kind: 'done', text: 'The run has heard the message.' };
+
+const update = defineUpdate<MessageAnswer, [Message]>(MESSAGE);
+const twin = defineSignal<[unknown]>(MESSAGE);
+const look = defineQuery<{ version: number; sha256: string; page: string } | null>('details');
+
+/** What handlers may ask of the conductor; set once the journal is open. */
+export interface Desk {
+  /** Counts an Update; true when this execution takes no more. */
+  full(): boolean;
+  /** The published state as canonical text, and its page for people; null before the journal is open. */
+  look(): { version: number; canonical: string; page: string } | null;
+}
+
+/** Registers every handler. Native cancel becomes a Cancel command; the answer tells whether one was received. */
+export function registerHandlers(inbox: Inbox, desk: Desk): { cancelled: boolean } {
+  let signals = 0;
+  /** Signals carry no id of their own: their number in this execution is one, and a re-run of a lost task counts alike. */
+  const signalId = (): string => `signal-${workflowInfo().runId}-${++signals}`;
+  const malformed = (messageId: string, why: string): void => void inbox.submit({ type: 'Malformed', messageId, why, actor: TEMPORAL });
+  const hear = (message: Message, messageId: string): void => {
+    const fault = faultOfMessage(message);
+    if (fault) malformed(messageId, fault);
+    else void inbox.submit({ type: 'Message', message });
+  };
+
+  setHandler(update, async (message) => (desk.full() ? BUSY : (await inbox.submit({ type: 'Message', message })) ?? HEARD), {
+    validator: (message) => {
+      const fault = faultOfMessage(message);
+      if (fault) throw new TypeError(fault);
+    },
+  });
+  setHandler(twin, (message) => hear(message as Message, signalId()));
+  for (const name of PLAIN_SIGNALS) {
+    setHandler(defineSignal<[unknown]>(name), (payload) => {
+      const messageId = signalId();
+      hear(messageFromSignal(name, payload, messageId), messageId);
+    });
+  }
+  setDefaultSignalHandler((name) => malformed(signalId(), `No signal is called ${JSON.stringify(name).slice(0, 100)}; known are ${[MESSAGE, ...PLAIN_SIGNALS].join(', ')}.`));
+  setHandler(look, () => {
+    const seen = desk.look();
+    return seen && { version: seen.version, sha256: sha256Hex(seen.canonical), page: seen.page };
+  });
+  return hearNativeCancel(inbox);
+}
+
+/** Must be called in the workflow's root scope. */
+function hearNativeCancel(inbox: Inbox): { cancelled: boolean } {
+  const native = { cancelled: false };
+  CancellationScope.current().cancelRequested.catch(() => {
+    native.cancelled = true;
+    void inbox.submit({ type: 'Cancel', actor: TEMPORAL, reason: 'Cancelled through Temporal.' });
+  });
+  return native;
+}

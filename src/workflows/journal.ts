@@ -1,0 +1,46 @@
+// The journal as the conductor reaches it: a quick local activity first; when that fails, the same as a regular activity
+// with endless back-off, so that an outage holds no worker slot and shows in the Web UI. The answer stands in history, so a
+// replay goes the same way and never touches the store. Owns no state.
+import { log } from '@temporalio/workflow';
+import type { Hands, OpenAnswer } from '../activities/types';
+import type { RunEvent } from '../core/events';
+import { evolve } from '../core/evolve';
+import { initialState } from '../core/initial';
+import type { RunInput } from '../core/run';
+import type { State } from '../core/state';
+import type { AppendAnswer, AppendRequest } from '../ports/journal';
+import { patient, quick } from './hands';
+
+type Plumbing = Pick<Hands, 'open' | 'read' | 'append'>;
+
+async function reach<T>(name: keyof Plumbing, ask: (hands: Plumbing) => Promise<T>): Promise<T> {
+  try {
+    return await ask(quick as unknown as Plumbing);
+  } catch (error) {
+    log.warn('the store did not answer in time; asking again with patience', { activity: name, error: String(error) });
+    return ask(patient as unknown as Plumbing);
+  }
+}
+
+export const open = (input: RunInput): Promise<OpenAnswer> => reach('open', (hands) => hands.open(input));
+
+export const append = (request: AppendRequest): Promise<AppendAnswer> => reach('append', (hands) => hands.append(request));
+
+/** Folds `tail` and, while the journal has `more`, what follows it. */
+export async function foldTail(state: State, tail: readonly RunEvent[], more: boolean): Promise<State> {
+  let folded = tail.reduce(evolve, state);
+  let left = more;
+  while (left) {
+    const { runId, version } = folded;
+    const page = await reach('read', (hands) => hands.read({ runId, after: version }));
+    folded = page.events.reduce(evolve, folded);
+    left = page.more && page.events.length > 0;
+  }
+  return folded;
+}
+
+/** The state that `open` found: a checkpoint and what came after it. */
+export async function stateOf(runId: string, opened: OpenAnswer): Promise<State> {
+  const start = opened.kind === 'restored' && opened.checkpoint ? opened.checkpoint : initialState(runId);
+  return opened.kind === 'restored' ? foldTail(start, opened.tail, opened.more) : start;
+}

@@ -1,0 +1,99 @@
+// The pump: the only writer of state (I3). A turn takes the waiting commands, decides them on a draft, appends what happened
+// as one batch with epoch and expected version (I4), publishes the draft, answers the senders, and only then lets begun
+// needs start (I2). It follows the journal wherever that is ahead: a lost workflow task decides again, never otherwise.
+import { log, workflowInfo } from '@temporalio/workflow';
+import { identityOf, type Answer } from '../core/commands';
+import { LIMITS, type RunInput } from '../core/run';
+import type { State } from '../core/state';
+import { rowOf } from '../core/summary';
+import { turn, type TurnResult } from '../core/turn';
+import type { Need } from '../core/world';
+import type { Entry, Inbox } from './inbox';
+import { append, foldTail } from './journal';
+import type { Flights } from './reconcile';
+
+/** What a turn came to. `behind`: another execution carried the journal on, so this one continues as new. */
+export interface Turned { verdict: 'followed' | 'behind' | 'superseded'; needs: readonly Need[]; answered: ReadonlySet<string> }
+
+const REPLACED: Answer = { kind: 'busy', text: 'This execution of the run was replaced by a newer one; ask again.' };
+
+export class Pump {
+  private published: State;
+
+  constructor(
+    private readonly input: RunInput,
+    private readonly inbox: Inbox,
+    private readonly flights: Flights,
+    opened: State,
+  ) {
+    this.published = opened;
+  }
+
+  get state(): State {
+    return this.published;
+  }
+
+  /** One turn. `hold` is asked with the needs that the taken commands answer: true lets no new need begin. */
+  async turn(hold: (answered: ReadonlySet<string>) => boolean): Promise<Turned> {
+    let entries = this.inbox.take(LIMITS.commandsPerTurn);
+    const answered = new Set(entries.flatMap((entry) => entry.needId ?? []));
+    let behind = false;
+    for (;;) {
+      const held = behind || hold(answered);
+      const result = turn(this.published, entries.map((entry) => entry.command), Date.now(), { hold: held });
+      const answer = result.events.length === 0 ? null : await this.append(result);
+      switch (answer?.kind) {
+        case undefined:
+        case 'appended':
+          this.publish(result, entries, answered, held);
+          return { verdict: behind ? 'behind' : 'followed', needs: result.needs, answered };
+        case 'diverged':
+          this.published = await foldTail(this.published, answer.tail, answer.more);
+          break;
+        case 'behind':
+          behind = true;
+          this.published = await foldTail(this.published, [], true);
+          break;
+        case 'duplicate':
+          entries = this.withoutKnown(entries, answer.hits);
+          break;
+        case 'fenced':
+          this.flights.cancelAll();
+          for (const entry of entries) entry.answer(REPLACED);
+          return { verdict: 'superseded', needs: [], answered };
+      }
+    }
+  }
+
+  /** Answers everything that waits, when this execution has no say any more. */
+  dismiss(): void {
+    for (const entry of this.inbox.take(Number.MAX_SAFE_INTEGER)) entry.answer(REPLACED);
+  }
+
+  private append({ events, draft }: TurnResult) {
+    return append({
+      runId: this.input.runId, epoch: this.input.epoch, executionId: workflowInfo().runId,
+      expectedVersion: this.published.version, events, row: rowOf(draft),
+    });
+  }
+
+  private publish(result: TurnResult, entries: Entry[], answered: Set<string>, held: boolean): void {
+    this.published = result.draft;
+    entries.forEach((entry, index) => entry.answer(result.answers[index] ?? null));
+    this.flights.landed(answered);
+    this.flights.reconcile(result.needs, held);
+  }
+
+  /** Drops the commands that the journal holds already although the state has forgotten them. */
+  private withoutKnown(entries: Entry[], hits: { idempotencyKey: string; seq: number }[]): Entry[] {
+    const known = new Map(hits.map((hit) => [hit.idempotencyKey, hit.seq]));
+    const left = entries.filter((entry) => !known.has(identityOf(entry.command)));
+    if (left.length === entries.length) throw new Error(`The journal refuses ${hits.map((hit) => hit.idempotencyKey).join(', ')} as known, but no waiting command has that identity.`);
+    log.info('commands that the journal knows already were dropped', { keys: [...known.keys()] });
+    for (const entry of entries) {
+      const seq = known.get(identityOf(entry.command));
+      if (seq !== undefined) entry.answer({ kind: 'already-decided', text: `This was recorded before, as event ${seq} of the run.` });
+    }
+    return left;
+  }
+}
