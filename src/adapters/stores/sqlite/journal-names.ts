@@ -1,0 +1,26 @@
+// Names that an event carries and the store indexes: artifacts it refers to, and questions to people that it opens.
+// Pure; knows the shape of a reference and three event types, nothing else of the law.
+import type { RunEvent } from '../../../core/events';
+import type { WaitRow } from '../../../ports/journal';
+
+const SHA256 = /^[0-9a-f]{64}$/;
+
+/** Ids of all artifacts that a value refers to, as `{sha256: …}` at any depth. */
+export function namesIn(value: unknown, found = new Set<string>()): Set<string> {
+  if (typeof value !== 'object' || value === null) return found;
+  for (const [name, member] of Object.entries(value)) {
+    if (name === 'sha256' && typeof member === 'string' && SHA256.test(member)) found.add(member);
+    else namesIn(member, found);
+  }
+  return found;
+}
+
+/** What a person is asked by this event. Kept also when the answer comes in the same batch, so that the id resolves for ever. */
+export function waitsOpenedBy(event: RunEvent): { waitId: string; kind: WaitRow['kind'] }[] {
+  switch (event.type) {
+    case 'ApprovalRequested': return [{ waitId: event.data.approvalId, kind: 'approval' }];
+    case 'QuestionOpened': return [{ waitId: event.data.questionId, kind: 'question' }];
+    case 'HumanDecisionRequested': return [{ waitId: event.data.decisionId, kind: 'decision' }];
+    default: return [];
+  }
+}

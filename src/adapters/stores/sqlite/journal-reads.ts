@@ -1,0 +1,91 @@
+// What the journal reads. Each function is one look at committed data; none of them writes or waits for a lock.
+// Pages hold at most TAIL_BYTES of events, and always one when there is one.
+import type { RunEvent } from '../../../core/events';
+import type { CheckpointRow, ListQuery, RunRow } from '../../../ports/journal';
+import { TAIL_BYTES } from '../../../ports/journal';
+import { StoreError } from '../store-error';
+import type { Bound, Connection } from './connection';
+
+interface StoredRow { body: string; epoch: number; version: number }
+
+/** The `runs` row; the columns that are compared win over the copy in its body. */
+const toRow = ({ body, epoch, version }: StoredRow): RunRow => ({ ...(JSON.parse(body) as RunRow), epoch, version });
+
+export function rowOf(db: Connection, runId: string): RunRow | null {
+  const stored = db.one<StoredRow>('SELECT body, epoch, version FROM run WHERE run_id = ?', runId);
+  return stored === null ? null : toRow(stored);
+}
+
+/** Epoch, last version and last writer of a run; the version is counted from the events themselves. */
+export function headOf(db: Connection, runId: string): { epoch: number; version: number; executionId: string | null } | null {
+  const run = db.one<{ epoch: number }>('SELECT epoch FROM run WHERE run_id = ?', runId);
+  if (run === null) return null;
+  const last = db.one<{ seq: number; execution_id: string }>('SELECT seq, execution_id FROM event WHERE run_id = ? ORDER BY seq DESC LIMIT 1', runId);
+  return { epoch: run.epoch, version: last?.seq ?? 0, executionId: last?.execution_id ?? null };
+}
+
+/** Events after a version, oldest first, bounded by number and bytes. */
+export function pageOf(db: Connection, runId: string, after: number, limit = 10_000): { events: RunEvent[]; more: boolean } {
+  const events: RunEvent[] = [];
+  let bytes = 0;
+  for (let next = after; ;) {
+    const rows = db.all<{ seq: number; body: string }>('SELECT seq, body FROM event WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT 64', runId, next);
+    for (const { seq, body } of rows) {
+      bytes += Buffer.byteLength(body);
+      if (events.length >= limit || (events.length > 0 && bytes > TAIL_BYTES)) return { events, more: true };
+      events.push(JSON.parse(body) as RunEvent);
+      next = seq;
+    }
+    if (rows.length < 64) return { events, more: false };
+  }
+}
+
+/** Rows of runs, the newest accepted first; `before` is the last run id of the page before. */
+export function list(db: Connection, query: ListQuery): RunRow[] {
+  const conditions: string[] = [];
+  const values: Bound[] = [];
+  const oneOf = (items: string[]): string => {
+    values.push(...items);
+    return `(${items.map(() => '?').join(', ')})`;
+  };
+  if (query.status !== undefined) conditions.push(`status IN ${oneOf(query.status)}`);
+  if (query.waitingFor !== undefined) {
+    conditions.push(`EXISTS (SELECT 1 FROM wait WHERE wait.run_id = run.run_id AND wait.open = 1 AND wait.kind IN ${oneOf(query.waitingFor)})`);
+  }
+  if (query.before !== undefined) {
+    const cursor = rowOf(db, query.before);
+    if (cursor === null) throw new StoreError('defect', `There is no run ${query.before} to list from; begin the list again without it.`);
+    conditions.push('(created_at, run_id) < (?, ?)');
+    values.push(cursor.createdAt, cursor.runId);
+  }
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+  return db.all<StoredRow>(`SELECT body, epoch, version FROM run ${where} ORDER BY created_at DESC, run_id DESC LIMIT ?`, ...values, query.limit).map(toRow);
+}
+
+/** The run that asked this; ids of approvals, questions and decisions are unique over runs. */
+export function runOfWait(db: Connection, waitId: string): string | null {
+  return db.one<{ run_id: string }>('SELECT run_id FROM wait WHERE wait_id = ? ORDER BY open DESC, since DESC LIMIT 1', waitId)?.run_id ?? null;
+}
+
+/** Events with who wrote them, for exports. */
+export function exportRows(db: Connection, runId: string, after: number, limit: number): { event: RunEvent; epoch: number; executionId: string }[] {
+  return db.all<{ body: string; epoch: number; execution_id: string }>(
+    'SELECT body, epoch, execution_id FROM event WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?', runId, after, limit,
+  ).map((row) => ({ event: JSON.parse(row.body) as RunEvent, epoch: row.epoch, executionId: row.execution_id }));
+}
+
+interface StoredCheckpoint { run_id: string; version: number; state_version: number; ref: string; at: number }
+
+const toCheckpoint = (row: StoredCheckpoint): CheckpointRow =>
+  ({ runId: row.run_id, version: row.version, stateVersion: row.state_version, ref: JSON.parse(row.ref) as CheckpointRow['ref'], at: row.at });
+
+/** All checkpoints of a run, oldest first. */
+export function checkpoints(db: Connection, runId: string): CheckpointRow[] {
+  return db.all<StoredCheckpoint>('SELECT * FROM checkpoint WHERE run_id = ? ORDER BY version, state_version', runId).map(toCheckpoint);
+}
+
+/** The checkpoint of the highest version. */
+export function checkpoint(db: Connection, runId: string): CheckpointRow | null {
+  const newest = db.one<StoredCheckpoint>('SELECT * FROM checkpoint WHERE run_id = ? ORDER BY version DESC, state_version DESC LIMIT 1', runId);
+  return newest === null ? null : toCheckpoint(newest);
+}

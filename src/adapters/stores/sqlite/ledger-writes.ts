@@ -1,0 +1,97 @@
+// What the ledger writes, as statements inside one transaction that the store thread opens and commits.
+// Owns fences, leases and outcomes. A lease decides who may try, never that nothing happened; epochs fence claims and
+// nothing else; an outcome once stored is never replaced.
+import { canonical } from '../../../core/canonical';
+import type { ClaimAnswer, ClaimRequest, Outcome } from '../../../ports/ledger';
+import { StoreError } from '../store-error';
+import type { Connection } from './connection';
+import { claimOf, note, nowOf } from './ledger-rows';
+import type { Claim } from './ledger-rows';
+
+/** Asks for the right to send once under this key. */
+export function claim(db: Connection, request: ClaimRequest): ClaimAnswer {
+  const epoch = db.one<{ epoch: number }>('SELECT epoch FROM run WHERE run_id = ?', request.runId)?.epoch ?? request.epoch;
+  if (epoch > request.epoch) return { kind: 'fenced', epoch };
+  const row = claimOf(db, request.key);
+  if (row === null) return take(db, request, null);
+  if (row.argsDigest !== request.argsDigest) return { kind: 'mismatch', argsDigest: row.argsDigest };
+  if (row.outcome !== null) return { kind: 'outcome', fence: row.fence, outcome: row.outcome };
+  if (row.state === 'released') return take(db, request, row);
+  if (row.state === 'claimed' && row.now < row.leaseUntil) {
+    return { kind: 'held', fence: row.fence, leaseUntil: row.leaseUntil, owner: row.owner };
+  }
+  if (request.takeOver === row.fence) return take(db, request, row);
+  const { fence, firstClaimedAt, sendWindowUntil, owner } = row;
+  return { kind: 'dead-owner', fence, firstClaimedAt, sendWindowUntil, owner };
+}
+
+/** Extends the lease of the newest fence, also after it ended, as long as nobody has taken the claim over. */
+export function renew(db: Connection, key: string, fence: number, leaseMs: number): boolean {
+  return db.run(`UPDATE ledger SET lease_until = ? WHERE key = ? AND fence = ? AND state = 'claimed'`, nowOf(db) + leaseMs, key, fence) === 1;
+}
+
+/** Records what came of an effect; the first outcome stays. */
+export function settle(db: Connection, key: string, fence: number, outcome: Outcome): { kind: 'settled' | 'already' | 'late' | 'conflict'; outcome: Outcome } {
+  const row = claimOf(db, key);
+  if (row === null || fence > row.fence) throw new StoreError('defect', `Nobody claimed ${key} under fence ${fence}; claim it before settling.`);
+  if (row.outcome !== null) {
+    if (canonical(row.outcome) === canonical(outcome)) return { kind: 'already', outcome: row.outcome };
+    note(db, key, fence, 'conflict', JSON.parse(canonical(outcome)));
+    return { kind: 'conflict', outcome: row.outcome };
+  }
+  const late = fence < row.fence;
+  note(db, key, fence, late ? `late ${outcome.kind}` : outcome.kind);
+  // A late refusal is no news of an effect: the newer owner, who may be sending now, still decides the row.
+  if (late && outcome.kind === 'refused') return { kind: 'late', outcome };
+  db.run('UPDATE ledger SET state = ?, outcome = ? WHERE key = ?', outcome.kind, canonical(outcome), key);
+  return { kind: late ? 'late' : 'settled', outcome };
+}
+
+/**
+ * Gives a claim up as not sent. Held after a take-over, it proves that only of the newest fence: the claim goes back to
+ * `unknown`. Otherwise, also when a person says so of a dead claim, nothing was sent and the next claim takes it at once.
+ */
+export function release(db: Connection, key: string, fence: number): boolean {
+  const row = newest(db, key, fence);
+  if (row === null) return false;
+  if (row.state === 'released') return true;
+  const held = row.state === 'claimed' && row.now < row.leaseUntil;
+  const state = held && row.tookOver ? 'unknown' : 'released';
+  db.run('UPDATE ledger SET state = ?, lease_until = ? WHERE key = ?', state, row.now, key);
+  note(db, key, fence, state === 'released' ? 'released' : 'released to unknown');
+  return true;
+}
+
+/** Says that nobody can tell what came of this claim; its lease ends. */
+export function markUnknown(db: Connection, key: string, fence: number): boolean {
+  const row = newest(db, key, fence);
+  if (row === null || row.state === 'released') return false;
+  db.run(`UPDATE ledger SET state = 'unknown', lease_until = ? WHERE key = ?`, Math.min(row.leaseUntil, row.now), key);
+  note(db, key, fence, 'unknown');
+  return true;
+}
+
+/** The row if this fence is its newest and nothing was settled. */
+function newest(db: Connection, key: string, fence: number): Claim | null {
+  const row = claimOf(db, key);
+  return row !== null && row.fence === fence && row.outcome === null ? row : null;
+}
+
+/** Gives the claim to the asker under the next fence. */
+function take(db: Connection, request: ClaimRequest, before: Claim | null): ClaimAnswer {
+  const now = nowOf(db);
+  const fence = (before?.fence ?? 0) + 1;
+  const leaseUntil = now + request.leaseMs;
+  const unsettled = before !== null && before.state !== 'released';
+  const firstClaimedAt = unsettled ? before.firstClaimedAt : now;
+  const sendWindowUntil = Math.max(now + request.sendWindowMs, unsettled ? before.sendWindowUntil : 0);
+  db.run(
+    `INSERT OR REPLACE INTO ledger (key, run_id, epoch, call_id, attempt, tool, args_digest, state, fence, took_over, owner, lease_until,
+       first_claimed_at, claimed_at, send_window_until, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, 'claimed', ?, ?, ?, ?, ?, ?, ?, NULL)`,
+    request.key, request.runId, request.epoch, request.callId, request.attempt, request.tool, request.argsDigest, fence,
+    unsettled ? 1 : 0, canonical(request.owner), leaseUntil, firstClaimedAt, now, sendWindowUntil,
+  );
+  db.run('UPDATE ledger_meta SET claims = claims + 1');
+  note(db, request.key, fence, unsettled ? 'taken over' : 'claimed', JSON.parse(canonical(request.owner)));
+  return { kind: 'claimed', fence, leaseUntil };
+}

@@ -1,0 +1,42 @@
+// The table of everything that the store thread can do, by name: the only list that thread and caller share.
+// Writes run inside the thread's transaction, reads outside of it. Argument and answer types follow from the functions.
+import type { ClaimRequest, LedgerRow, Outcome } from '../../../ports/ledger';
+import type { Connection } from './connection';
+import * as journal from './journal-reads';
+import { accept, append, raiseEpoch, saveCheckpoint } from './journal-writes';
+import { claimOf, claimsWhere, toLedgerRow } from './ledger-rows';
+import { claim, markUnknown, release, renew, settle } from './ledger-writes';
+
+export const writes = {
+  accept, append, raiseEpoch, saveCheckpoint,
+  claim: (db: Connection, request: ClaimRequest) => claim(db, request),
+  renew,
+  settle: (db: Connection, key: string, fence: number, outcome: Outcome) => settle(db, key, fence, outcome),
+  release, markUnknown,
+};
+
+export const reads = {
+  read: journal.pageOf, head: journal.headOf, row: journal.rowOf, list: journal.list, runOfWait: journal.runOfWait,
+  exportRows: journal.exportRows, checkpoint: journal.checkpoint, checkpoints: journal.checkpoints,
+  incarnation: (db: Connection): string => db.one<{ incarnation: string }>('SELECT incarnation FROM ledger_meta')!.incarnation,
+  get: (db: Connection, key: string): LedgerRow | null => {
+    const row = claimOf(db, key);
+    return row === null ? null : toLedgerRow(row);
+  },
+  byRun: (db: Connection, runId: string): LedgerRow[] => claimsWhere(db, 'run_id = ? ORDER BY first_claimed_at, key', runId).map(toLedgerRow),
+  open: (db: Connection): LedgerRow[] => claimsWhere(db, `state IN ('claimed', 'unknown') ORDER BY claimed_at, key`).map(toLedgerRow),
+};
+
+type Operations = typeof writes & typeof reads;
+export type OperationName = keyof Operations;
+/** Arguments after the connection. */
+export type Arguments<Name extends OperationName> = Operations[Name] extends (db: Connection, ...rest: infer Rest) => unknown ? Rest : never;
+export type Answer<Name extends OperationName> = ReturnType<Operations[Name]>;
+
+/** What the thread is told and what it says; `close` ends it after everything asked before. */
+export type Request = { id: number; name: OperationName; values: unknown[] } | { close: true };
+export type Reply =
+  | { ready: true } | { refused: { code: string; message: string } }
+  | { id: number; answer: unknown } | { id: number; error: { code: string; message: string } };
+/** What the thread is started with. `patienceMs`: how long a request waits for another process's lock. */
+export interface ThreadOptions { file: string; mark: string; patienceMs: number }
