@@ -1,6 +1,7 @@
 // Port: one call to a model (or to rules that stand in for one). Assembles nothing: it is handed messages and tools,
 // and answers text, tool calls and usage. Failures are ModelError with a class of the closed table.
 import type { Json } from '../core/canonical';
+import type { Failure } from '../core/failure';
 import type { Usage } from '../core/run';
 
 export interface ModelToolSpec { name: string; description: string; inputSchema: Json }
@@ -32,4 +33,12 @@ export interface ModelPort {
   readonly id: string;
   /** Throws ModelError. Never retries by itself. */
   generate(request: ModelRequest): Promise<ModelAnswer>;
+}
+
+/** What `generate` throws: the failure with its class, its sentence free of keys and of the provider's internals. */
+export class ModelError extends Error {
+  constructor(readonly failure: Failure) {
+    super(failure.message);
+    this.name = 'ModelError';
+  }
 }
