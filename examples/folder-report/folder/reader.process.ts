@@ -1,0 +1,73 @@
+// Child process of the readers: takes one request on stdin, answers one JSON line on stdout and ends. What a question or a
+// file makes it do (index megabytes, join without end) blocks nobody: the parent kills it. It gets no environment, opens
+// files only through folder.ts and writes none.
+import { Refusal } from './refusal';
+import { parseTable, tableName } from './csv';
+import { listFiles, readWithin } from './folder';
+import { databaseOf, query, type NamedTable } from './sql';
+import { searchIndex, termsOf } from './search-index';
+import { isTable, Lines, mediaTypeOf, sha256, textOf } from './text';
+import type { ReaderRequest } from './reader';
+
+const CAPS = { tables: 30, bytes: 64 * 1024 * 1024, textBytes: 48 * 1024 * 1024 } as const;
+
+/** Every CSV of the folder as a table, in the order of the listing. */
+async function tablesOf(root: string): Promise<NamedTable[]> {
+  const tables: NamedTable[] = [];
+  const taken = new Set<string>();
+  let bytes = 0;
+  for (const { file } of (await listFiles(root)).files.filter((listed) => /\.(csv|tsv)$/i.test(listed.file))) {
+    const content = await readWithin(root, file).catch(() => undefined);
+    if (!content || !isTable(mediaTypeOf(file, content))) continue;
+    bytes += content.length;
+    if (tables.length >= CAPS.tables || bytes > CAPS.bytes) break;
+    tables.push({ name: tableName(file, taken), file, sha256: sha256(content), table: parseTable(textOf(content)) });
+  }
+  return tables;
+}
+
+async function sql(root: string, statements: string[]): Promise<unknown> {
+  const tables = await tablesOf(root);
+  const db = databaseOf(tables);
+  return statements.map((statement) => query(db, tables, statement));
+}
+
+async function search(root: string, text: string, limit: number): Promise<unknown> {
+  const index = searchIndex();
+  const terms = termsOf(text);
+  let searched = 0;
+  let bytes = 0;
+  let leftOut = 0;
+  for (const { file } of (await listFiles(root)).files) {
+    const content = bytes > CAPS.textBytes ? undefined : await readWithin(root, file).catch(() => undefined);
+    const mediaType = content ? mediaTypeOf(file, content) : null;
+    if (!content || !mediaType) leftOut++;
+    else {
+      bytes += content.length;
+      searched++;
+      index.add(file, mediaType, new Lines(content));
+    }
+  }
+  return { terms, hits: terms.length ? index.search(terms, limit) : [], searched, leftOut };
+}
+
+async function answer(request: ReaderRequest): Promise<unknown> {
+  switch (request.op) {
+    case 'sql': return sql(request.root, request.statements);
+    case 'search': return search(request.root, request.text, request.limit);
+    case 'tables': return (await tablesOf(request.root)).map(({ name, file, table }) => ({ name, file, rows: table.rows.length + table.cut, columns: table.columns }));
+  }
+}
+
+async function main(): Promise<void> {
+  const parts: Buffer[] = [];
+  for await (const part of process.stdin) parts.push(part as Buffer);
+  try {
+    process.stdout.write(JSON.stringify({ value: await answer(JSON.parse(Buffer.concat(parts).toString('utf8')) as ReaderRequest) }));
+  } catch (error) {
+    const { failureClass, code, message } = error instanceof Refusal ? error : new Refusal('unknown', 'reader', error instanceof Error ? error.message : String(error));
+    process.stdout.write(JSON.stringify({ error: { failureClass, code, message } }));
+  }
+}
+
+void main();

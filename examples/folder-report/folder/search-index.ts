@@ -1,0 +1,84 @@
+// Full-text search over the lines of text files: passages of a few lines in an FTS5 index held in memory (Porter stems,
+// accents folded), ranked by BM25 and by how many of the question's words a passage holds. Runs in a child process only.
+import Database from 'libsql';
+import { isTable, textOf, withoutTags, type Lines } from './text';
+
+export interface Hit { file: string; first: number; last: number; score: number; terms: string[]; snippet: string }
+
+const PASSAGE = { lines: 6, chars: 1_200 } as const;
+const MOST_PASSAGES = 200_000;
+
+export interface SearchIndex {
+  add(file: string, mediaType: string, lines: Lines): void;
+  search(terms: string[], limit: number): Hit[];
+}
+
+/** Words of a search text, in order, without doubles: letters and digits of any script. */
+export function termsOf(text: string): string[] {
+  return [...new Set((text.toLowerCase().normalize('NFC').match(/[\p{L}\p{N}]+/gu) ?? []))].slice(0, 24);
+}
+
+export function searchIndex(): SearchIndex {
+  const db = new Database(':memory:');
+  db.exec(`CREATE TABLE passage (id INTEGER PRIMARY KEY, file TEXT, first INTEGER, last INTEGER);
+    CREATE VIRTUAL TABLE words USING fts5(body, tokenize = 'porter unicode61 remove_diacritics 2')`);
+  const passage = db.prepare('INSERT INTO passage VALUES (?, ?, ?, ?)');
+  const words = db.prepare('INSERT INTO words (rowid, body) VALUES (?, ?)');
+  let id = 0;
+  return {
+    add: (file, mediaType, lines) => db.transaction(() => {
+      for (const { first, last, text } of passagesOf(lines, isTable(mediaType))) {
+        if (id >= MOST_PASSAGES) return;
+        passage.run(++id, file, first, last);
+        words.run(id, mediaType === 'text/html' ? withoutTags(text) : text);
+      }
+    })(),
+    search: (terms, limit) => ranked(db, terms, limit),
+  };
+}
+
+/** Consecutive lines that are not blank, up to six; a very long line is cut into pieces that keep its number. */
+function* passagesOf(lines: Lines, byLine: boolean): Iterable<{ first: number; last: number; text: string }> {
+  let open: { first: number; last: number; text: string } | undefined;
+  for (let number = 1; number <= lines.count; number++) {
+    const text = textOf(lines.slice(number, number));
+    const full = open && (byLine || text.trim() === '' || /^#{1,6} /.test(text) || open.last - open.first + 1 >= PASSAGE.lines || open.text.length + text.length > PASSAGE.chars);
+    if (open && full) {
+      yield open;
+      open = undefined;
+    }
+    if (text.trim() === '') continue;
+    for (let at = 0; text.length > 2 * PASSAGE.chars && at < text.length; at += PASSAGE.chars) yield { first: number, last: number, text: text.slice(at, at + PASSAGE.chars + 100) };
+    if (text.length <= 2 * PASSAGE.chars) open = { first: open?.first ?? number, last: number, text: open ? `${open.text}\n${text}` : text };
+  }
+  if (open) yield open;
+}
+
+function ranked(db: Database.Database, terms: string[], limit: number): Hit[] {
+  const perTerm = new Map<number, string[]>();
+  const match = db.prepare('SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid LIMIT 20000').raw(true);
+  for (const term of terms) for (const [rowid] of match.all(quote(term)) as [number][]) perTerm.set(rowid, [...(perTerm.get(rowid) ?? []), term]);
+  if (perTerm.size === 0) return [];
+  const found = db.prepare(`SELECT w.rowid, bm25(words), p.file, p.first, p.last, snippet(words, 0, '', '', ' … ', 28)
+    FROM words w JOIN passage p ON p.id = w.rowid WHERE words MATCH ? ORDER BY bm25(words), w.rowid LIMIT 400`).raw(true)
+    .all(terms.map(quote).join(' OR ')) as [number, number, string, number, number, string][];
+  const hits = found.map(([rowid, rank, file, first, last, snippet]): Hit => {
+    const held = perTerm.get(rowid) ?? [];
+    return { file, first, last, score: Math.round(-rank * 1_000 * (0.25 + held.length / terms.length)) / 1_000, terms: held, snippet: snippet.replace(/\s+/g, ' ').slice(0, 240) };
+  });
+  return spread(hits.sort((a, b) => b.score - a.score || (a.file < b.file ? -1 : a.file > b.file ? 1 : a.first - b.first)), limit);
+}
+
+/** Best hits first, but no file takes more than a third of the places while others have hits. */
+function spread(hits: Hit[], limit: number): Hit[] {
+  const most = Math.max(2, Math.ceil(limit / 3));
+  const taken = new Map<string, number>();
+  const first = hits.filter(({ file }) => {
+    const n = (taken.get(file) ?? 0) + 1;
+    taken.set(file, n);
+    return n <= most;
+  });
+  return [...first, ...hits.filter((hit) => !first.includes(hit))].slice(0, limit);
+}
+
+const quote = (term: string): string => `"${term.replace(/"/g, '""')}"`;
