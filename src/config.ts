@@ -2,7 +2,7 @@
 // where named services are. Types and the two typed identity functions only; adapters/config reads and checks the file.
 // Never holds a secret: secrets are named here and read in the activity that needs them.
 import type { Budget, RunSpec } from './core/run';
-import type { ToolCall, ToolDefinition } from './core/tool';
+import type { ToolCall, ToolDefinition } from './ports/tool';
 import type { PolicyPort } from './ports/policy';
 
 /** An agent as its author declares it. */

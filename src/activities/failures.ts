@@ -1,0 +1,54 @@
+// Makes a Failure of whatever a tool, a store or a provider throws: a class of the closed table, a code and one safe
+// sentence of at most 1 KiB. No stack, no cause, no details: those may hold secrets and megabytes. Never throws.
+import { ToolError, type ErrorClass, type Failure } from '../core/failure';
+import { LIMITS } from '../core/run';
+
+/** The failure in an error of any shape. What is no ToolError is of class `unknown`. */
+export function failureOf(error: unknown): Failure {
+  try {
+    if (error instanceof ToolError || looksLikeToolError(error)) {
+      const retryAfterMs = Number.isFinite(error.retryAfterMs) && (error.retryAfterMs as number) >= 0 ? Math.round(error.retryAfterMs as number) : undefined;
+      return { class: error.failureClass, code: oneLine(error.code, 100) || 'error', message: sentence(error), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+    }
+    return { class: 'unknown', code: codeOf(error), message: sentence(error) };
+  } catch {
+    return { class: 'unknown', code: 'unreadable', message: 'It failed with an error that cannot be read.' };
+  }
+}
+
+/** A tool of another copy of the package throws a ToolError that is not ours by identity. */
+function looksLikeToolError(error: unknown): error is ToolError {
+  return error instanceof Error && error.name === 'ToolError' && typeof (error as Partial<ToolError>).failureClass === 'string';
+}
+
+export const failure = (cls: ErrorClass, code: string, message: string): Failure => ({ class: cls, code, message: oneLine(message, LIMITS.errorBytes) });
+
+function codeOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return 'error';
+  const { code, name } = error as { code?: unknown; name?: unknown };
+  if (typeof code === 'string' && code !== '') return oneLine(code, 100);
+  return typeof name === 'string' && name !== '' ? oneLine(name, 100) : 'error';
+}
+
+function sentence(error: unknown): string {
+  const text = oneLine(textOf(error), LIMITS.errorBytes);
+  return text === '' ? 'It failed without a word.' : text;
+}
+
+function textOf(error: unknown): string {
+  if (typeof error === 'string') return error;
+  if (error instanceof AggregateError && !error.message) return [...error.errors].slice(0, 3).map(textOf).join('; ');
+  if (typeof error !== 'object' || error === null) return error === undefined ? '' : String(error);
+  const { message } = error as { message?: unknown };
+  return typeof message === 'string' ? message : `It failed with ${Object.prototype.toString.call(error)}.`;
+}
+
+/** One line of at most `maxBytes` bytes of UTF-8, cut with a mark. */
+export function oneLine(text: string, maxBytes: number): string {
+  // Cut first: a message may have megabytes.
+  const flat = text.slice(0, maxBytes * 2).replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim();
+  const bytes = Buffer.from(flat, 'utf8');
+  if (bytes.length <= maxBytes && flat.length === text.trim().length) return flat;
+  if (bytes.length <= maxBytes && text.length <= maxBytes * 2) return flat;
+  return `${new TextDecoder().decode(bytes.subarray(0, maxBytes - 4)).replace(/\uFFFD+$/u, '')}…`;
+}

@@ -1,0 +1,175 @@
+// Runs a tool that may be run (DESIGN 4, steps 4 to 6): heartbeats and lease, the send, then blob, settle, small answer.
+// After the effect nothing is repeated: what fails later makes the answer poorer, never the effect double. An end that cannot
+// be told is `unknown`, and the claim stays for the gate. Never throws.
+import { canonical, type Json } from '../core/canonical';
+import type { ErrorClass, Failure } from '../core/failure';
+import type { Output } from '../core/run';
+import type { CallNeed, CallResult } from '../core/world';
+import { crashPoint } from '../ports/crash-points';
+import type { Outcome } from '../ports/ledger';
+import type { ToolDefinition } from '../ports/tool';
+import type { HandsDeps } from './deps';
+import { failure, failureOf } from './failures';
+import { watched, type Watch } from './heartbeat';
+import { artifactsIn, loadOutput, storeOutput, summaryOf } from './outputs';
+import { toolCallOf } from './tool-call';
+import type { Asked } from './types';
+
+export interface Claim { key: string; fence: number; leaseMs: number }
+
+/** An attempt that has passed every check; `claim` null for a tool without effect. */
+export interface Attempt { asked: Asked<CallNeed>; tool: ToolDefinition; args: unknown; digest: string; claim: Claim | null }
+
+/** ms that a tool has to come back after its time was over. */
+const GRACE_MS = 10_000;
+/** Failures of these classes say that the request certainly did not reach the other side. */
+const NOT_SENT: ReadonlySet<ErrorClass> = new Set(['timeout-before-send', 'argument', 'permission', 'not-found', 'policy']);
+
+export function run(deps: HandsDeps, attempt: Attempt): Promise<CallResult> {
+  const { claim } = attempt;
+  const options = { timeoutMs: attempt.asked.need.timeoutMs, ...(claim ? { renew: renewal(deps, claim) } : {}) };
+  return watched((watch) => attempted(deps, attempt, watch), options);
+}
+
+async function attempted(deps: HandsDeps, attempt: Attempt, watch: Watch): Promise<CallResult> {
+  const { claim, asked: { need } } = attempt;
+  let value: Json;
+  let sending = false;
+  try {
+    const call = await toolCallOf(deps, {
+      ...attempt.asked, callId: need.callId, attempt: need.attempt, key: need.key, resourceVersion: need.resourceVersion ?? null, signal: watch.signal,
+    });
+    if (watch.signal.aborted) return await givenUp(deps, claim, watch);
+    sending = true;
+    value = jsonOf(await inTime(send(attempt, call, await undone(deps, need)), watch));
+  } catch (error) {
+    if (!sending && watch.signal.aborted) return givenUp(deps, claim, watch);
+    return claim ? failedEffect(deps, attempt, claim, failureOf(error), sending) : failedReader(failureOf(error), watch);
+  }
+  crashPoint('call:sent', need.tool);
+  return kept(deps, attempt, value);
+}
+
+type Call = Awaited<ReturnType<typeof toolCallOf>>;
+
+function send({ tool, args }: Attempt, call: Call, undo: { output: Json; key: string } | null): Promise<unknown> {
+  if (!undo) return tool.execute(args, call);
+  if (!tool.undo) return Promise.reject(new Error(`${tool.name} declares no undo.`));
+  return tool.undo({ args, ...undo }, call);
+}
+
+async function undone(deps: HandsDeps, { undoOf }: Pick<CallNeed, 'undoOf'>): Promise<{ output: Json; key: string } | null> {
+  return undoOf ? { output: await loadOutput(deps.artifacts, undoOf.output), key: undoOf.key } : null;
+}
+
+/** A tool that ignores its signal is left behind after a grace time; what it does then is not known here. */
+async function inTime<T>(work: Promise<T>, watch: Watch): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<never>((_, reject) => {
+    const wait = (): void => { if (watch.reason() === 'timeout') timer = setTimeout(() => reject(new Error('The tool did not come back in time.')), GRACE_MS); };
+    watch.signal.addEventListener('abort', wait, { once: true });
+  });
+  try {
+    return await Promise.race([work, over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Stopped before the send: the claim goes back, and the next one takes it at once. */
+async function givenUp(deps: HandsDeps, claim: Claim | null, watch: Watch): Promise<CallResult> {
+  if (claim) await deps.ledger.release(claim.key, claim.fence).catch(() => false);
+  return { kind: 'not-sent', why: watch.reason() === 'shutdown' ? 'shutdown' : 'cancelled' };
+}
+
+function failedReader(fault: Failure, watch: Watch): CallResult {
+  const reason = watch.reason();
+  if (reason === 'cancelled' || reason === 'shutdown') return { kind: 'not-sent', why: reason };
+  if (reason === 'timeout') return { kind: 'failed', failure: failure('network', 'timeout', fault.message), sent: true };
+  return { kind: 'failed', failure: fault, sent: true };
+}
+
+async function failedEffect(deps: HandsDeps, { tool }: Attempt, claim: Claim, fault: Failure, sending: boolean): Promise<CallResult> {
+  const { key, fence } = claim;
+  if (fault.class === 'business-refusal') {
+    await deps.ledger.settle(key, fence, { kind: 'refused', failure: fault }).catch(() => undefined);
+    return { kind: 'failed', failure: fault, sent: true };
+  }
+  // 429 is answered before anything is done; believed only of an outside that can be asked afterwards.
+  const turnedAway = fault.class === 'rate-limited' && Boolean(tool.honoursKey || tool.lookUp);
+  if (!sending || NOT_SENT.has(fault.class) || turnedAway) {
+    await deps.ledger.release(key, fence).catch(() => false);
+    return { kind: 'failed', failure: fault, sent: turnedAway };
+  }
+  // This attempt is over, so its lease need not run out before the gate looks.
+  await deps.ledger.markUnknown(key, fence).catch(() => false);
+  return { kind: 'unknown', why: fault.message };
+}
+
+/** The effect took place: keep its result, then settle, then answer small. */
+async function kept(deps: HandsDeps, attempt: Attempt, value: Json): Promise<CallResult> {
+  const { tool, claim, asked: { need } } = attempt;
+  const summary = summaryOf(tool.name, value);
+  let output: Output;
+  try {
+    output = await patiently(() => storeOutput(deps.artifacts, value, { name: `${need.callId}-${tool.name}.json`, summary }), claim?.leaseMs ?? 0);
+  } catch (error) {
+    const why = `The result of ${tool.name} could not be stored: ${failureOf(error).message}`;
+    return claim ? { kind: 'unknown', why } : { kind: 'failed', failure: failure('artifact', 'store', why), sent: true };
+  }
+  crashPoint('call:blob', need.tool);
+  const done = { kind: 'succeeded' as const, output, summary, via: 'sent' as const, artifacts: artifactsIn(value), facts: [] };
+  if (!claim) return { ...done, settled: true };
+  const settled = await settle(deps, claim, { kind: 'done', output, summary });
+  crashPoint('call:settled', need.tool);
+  return { ...done, settled };
+}
+
+/** False when the ledger does not take the outcome before the lease would end; it is then tried on in the background. */
+async function settle(deps: HandsDeps, { key, fence, leaseMs }: Claim, outcome: Outcome): Promise<boolean> {
+  const once = (): Promise<unknown> => deps.ledger.settle(key, fence, outcome);
+  try {
+    await patiently(once, leaseMs);
+    return true;
+  } catch (error) {
+    deps.log('an outcome could not be settled in time; trying on in the background', { key, error: failureOf(error).message });
+    void patiently(once, 600_000, 5_000).catch(() => undefined);
+    return false;
+  }
+}
+
+async function patiently<T>(act: () => Promise<T>, forMs: number, pauseMs = 500): Promise<T> {
+  const until = Date.now() + forMs;
+  for (;;) {
+    try {
+      return await act();
+    } catch (error) {
+      if (Date.now() + pauseMs > until) throw error;
+      await new Promise((resolve) => { setTimeout(resolve, pauseMs); });
+    }
+  }
+}
+
+/** Renews the lease at each beat; it is lost when another fence has it, or when nobody could say so for a whole lease. */
+function renewal(deps: HandsDeps, { key, fence, leaseMs }: Claim): () => Promise<boolean> {
+  let until = Date.now() + leaseMs;
+  return async () => {
+    try {
+      const asked = Date.now();
+      if (!(await deps.ledger.renew(key, fence, leaseMs))) return false;
+      until = asked + leaseMs;
+      return true;
+    } catch {
+      return Date.now() < until;
+    }
+  };
+}
+
+/** A tool's result as JSON. A result that cannot be written down does not undo the effect: it is kept as null. */
+function jsonOf(result: unknown): Json {
+  try {
+    return result === undefined ? null : JSON.parse(canonical(result)) as Json;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,43 @@
+// What a tool is handed for one attempt: its key, its signal, artifacts, named services and secrets, and nothing of Temporal.
+// Owns no effect. The run's input is read from the artifact that was stored before the run started.
+import { Context } from '@temporalio/activity';
+import type { Json } from '../core/canonical';
+import { ToolError } from '../core/failure';
+import { majorOf } from '../core/keys';
+import type { ArtifactRef } from '../core/run';
+import type { ToolCall, ToolDefinition } from '../ports/tool';
+import type { HandsDeps } from './deps';
+import { oneLine } from './failures';
+import { readJson } from './outputs';
+
+export interface CallAbout { runId: string; callId: string; attempt: number; key: string; inputRef: ArtifactRef; resourceVersion: string | null; signal: AbortSignal }
+
+export async function toolCallOf(deps: HandsDeps, about: CallAbout): Promise<ToolCall> {
+  const { inputRef, ...rest } = about;
+  const spec = await readJson(deps.artifacts, inputRef) as { input?: Json };
+  const names = { runId: about.runId, callId: about.callId, attempt: about.attempt };
+  return {
+    ...rest,
+    input: spec.input ?? null,
+    artifacts: {
+      read: (ref) => deps.artifacts.read(ref.sha256),
+      write: (bytes, of) => deps.artifacts.write(typeof bytes === 'string' ? Buffer.from(bytes, 'utf8') : bytes, of),
+    },
+    service: (name) => deps.service(name),
+    secret: (name) => deps.secret(name),
+    log: (message) => deps.log(oneLine(message, 4_096), names),
+  };
+}
+
+/** The tool under this name with the contract that the run was created with. Throws ToolError `tool-missing`. */
+export function toolOf(deps: Pick<HandsDeps, 'tools'>, name: string, version: string): ToolDefinition {
+  const tool = deps.tools.get(name);
+  if (!tool) throw new ToolError('tool-missing', 'tool-missing', `No worker here has the tool ${name}; start one whose configuration lists it, then settle the run as retry.`);
+  if (majorOf(tool.version) !== majorOf(version)) {
+    throw new ToolError('tool-missing', 'tool-version', `The run was created with ${name} ${version}, this worker has ${tool.version}; start a worker with major version ${majorOf(version)}, then settle the run as retry.`);
+  }
+  return tool;
+}
+
+/** The signal of the present activity. */
+export const ownSignal = (): AbortSignal => Context.current().cancellationSignal;
