@@ -3,7 +3,8 @@
 import type { Json } from './canonical';
 import type { ErrorClass, Failure } from './failure';
 import type { Actor, AgentManifest, ArtifactRef, Budget, Output, Pins, Usage } from './run';
-import type { StepOutline } from './plan';
+import type { MessageAnswer } from './message';
+import type { OnDeadline, PlanEnd, StepOutline } from './plan';
 
 /** Version of the event schema that this build writes. */
 export const EVENT_SCHEMA = 1;
@@ -28,10 +29,6 @@ export interface Binding {
   planVersion: number;
 }
 
-export type OnDeadline =
-  | { then: 'cancel-run' } | { then: 'fail-step' } | { then: 'ask-again' }
-  | { then: 'escalate'; escalateTo: string[] } | { then: 'continue'; default: Json };
-
 /** One answered question of the recovery gate, with what was seen. */
 export interface Finding { question: 1 | 2 | 3 | 4 | 5; verdict: string; evidence: string }
 
@@ -45,11 +42,11 @@ export interface EventData {
     inputDigest: string; inputRef: ArtifactRef; title: string; ledgerIncarnation: string;
   };
   RunRestored: { epoch: number; executionId: string; why: string };
-  RunMigrated: { fromLaw: number; toLaw: number; why: string };
 
   ModelCallRequested: { callId: string; callSeq: number; attempt: number; purpose: 'plan' | 'step'; stepId?: string; reserved: Usage };
   ModelCallSucceeded: { callId: string; attempt: number; usage: Usage; output?: Output; text?: string };
-  ModelCallFailed: { callId: string; attempt: number; failure: Failure; usage: Usage };
+  /** `final`: no further attempt at this call follows. */
+  ModelCallFailed: { callId: string; attempt: number; failure: Failure; usage: Usage; final: boolean };
 
   PlanAccepted: { planVersion: number; by: string; goal: string; planRef?: ArtifactRef; add: StepOutline[]; drop: string[]; done?: PlanEnd };
   PlanRejected: { by: string; reasons: string[] };
@@ -62,11 +59,12 @@ export interface EventData {
     callId: string; callSeq: number; stepId?: string; tool: string; version: string; key: string; attempt: number;
     argsDigest?: string; approvalId?: string; undoOf?: string; ledgerIncarnation: string; reserved: Usage;
   };
-  ToolCallSucceeded: { callId: string; attempt: number; output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'person'; settled: boolean; late?: boolean };
-  ToolCallFailed: { callId: string; attempt: number; failure: Failure; sent: boolean; late?: boolean };
+  ToolCallSucceeded: { callId: string; attempt: number; output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'person'; settled: boolean };
+  ToolCallFailed: { callId: string; attempt: number; failure: Failure; sent: boolean; final: boolean };
   ToolCallUnknown: { callId: string; attempt: number; why: string };
-  RetryScheduled: { callId: string; attempt: number; class: ErrorClass; delayMs: number; dueAt: number };
-  RecoveryChecked: { callId: string; n: number; findings: Finding[]; decision: GateDecision; againAt?: number };
+  /** After a failed or turned-away request of a call, or (with `stepId` and no call yet) of a step's preparation. */
+  RetryScheduled: { callId: string; stepId?: string; attempt: number; class: ErrorClass; delayMs: number; dueAt: number };
+  RecoveryChecked: { callId: string; n: number; findings: Finding[]; decision: GateDecision; againAt?: number; fence?: number; absent?: number };
   HumanDecisionRequested: { decisionId: string; callId: string; why: string };
   HumanDecided: { decisionId: string; callId: string; verdict: 'happened' | 'not-happened' | 'give-up'; reference?: string; actor: Actor };
 
@@ -78,7 +76,6 @@ export interface EventData {
 
   WaitStarted: { waitId: string; stepId: string; wakeAt: number };
   WaitSatisfied: { waitId: string; stepId: string };
-  WaitExpired: { waitId: string; stepId: string };
   QuestionOpened: { questionId: string; stepId: string; question: string; expiresAt: number | null; onDeadline: OnDeadline };
   QuestionAnswered: { questionId: string; stepId: string; answer: Output; actor: Actor; by: 'person' | 'default' };
   QuestionExpired: { questionId: string; stepId: string };
@@ -100,14 +97,10 @@ export interface EventData {
   MessageRejected: { messageId: string; why: string; actor: Actor };
   CancelRequested: { actor: Actor; reason: string; deadline: number };
 
-  RunForked: { fromRunId: string; fromSeq: number };
   RunCompleted: { outcome: 'full' | 'partial'; result: Output | null; summary: string; artifacts: string[] };
   RunFailed: { failure: Failure; artifacts: string[] };
   RunCancelled: { report: CancelReport; reason: string; artifacts: string[] };
 }
-
-/** How a planner says that there is nothing left to do. */
-export interface PlanEnd { outcome: 'full' | 'partial'; summary: string; result?: Output }
 
 /** What policy says of one prepared call. */
 export interface PolicyVerdict { decision: 'allow' | 'ask' | 'deny'; rule: string; why: string; approval?: ApproverRule; expiresInMs?: number; onDeadline?: OnDeadline }
@@ -128,6 +121,8 @@ export type EventOf<T extends EventType> = {
   /** On the first event of a command that must count once; unique in the run. */
   idempotencyKey?: string;
   actor: Actor;
+  /** On the first event that a message caused: what its sender heard, so that the same again hears the same. */
+  message?: { id: string; digest: string; answer: MessageAnswer };
   data: EventData[T];
 };
 

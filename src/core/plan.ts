@@ -1,8 +1,12 @@
 // A plan as data: the shape that people and models write, and the outline that events and state keep of it.
 // Reading and checking plans is rules/planning.ts; binding `$from` is rules/binding.ts.
 import type { Json } from './canonical';
-import type { OnDeadline } from './events';
-import type { ArtifactRef } from './run';
+import type { ArtifactRef, Output } from './run';
+
+/** What happens when nobody answers in time. */
+export type OnDeadline =
+  | { then: 'cancel-run' } | { then: 'fail-step' } | { then: 'ask-again' }
+  | { then: 'escalate'; escalateTo: string[] } | { then: 'continue'; default: Json };
 
 /** A thing outside whose version must not have changed when the step acts. */
 export interface Premise { resource: string; version: Json }
@@ -37,11 +41,14 @@ export interface StepOutline {
   uses: string[];
 }
 
+/** How a planner says that there is nothing left to do. */
+export interface PlanEnd { outcome: 'full' | 'partial'; summary: string; result?: Output }
+
 /** What a planner proposes: more steps, steps to drop, or the end. */
 export interface PlanPatch {
   goal?: string;
   add: StepOutline[];
   drop: string[];
-  done?: { outcome: 'full' | 'partial'; summary: string; result?: { value: Json } | { ref: ArtifactRef } };
+  done?: PlanEnd;
   planRef?: ArtifactRef;
 }

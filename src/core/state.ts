@@ -1,11 +1,11 @@
 // State of a run: what `evolve` folds from events. Plain JSON, bounded by the current plan and capped lists (DESIGN 3).
 // Nothing outside evolve.ts writes it (I3).
-import type { ErrorClass, Failure } from './failure';
-import type { ApproverRule, Binding, CancelReport, OnDeadline, PlanEnd } from './events';
+import type { Json } from './canonical';
+import type { Failure } from './failure';
+import type { ApproverRule, Binding, CancelReport } from './events';
 import type { MessageAnswer } from './message';
-import type { StepOutline } from './plan';
+import type { OnDeadline, PlanEnd, StepOutline } from './plan';
 import type { Actor, AgentManifest, ArtifactRef, Budget, Effect, Output, Pins, Usage } from './run';
-import type { CallArgs } from './world';
 
 /** Version of the shape of State; checkpoints of another version are ignored and the run is folded from its start. */
 export const STATE_VERSION = 1;
@@ -19,8 +19,8 @@ export interface StepState extends StepOutline {
   /** planVersion in which the step came. */
   since: number;
   callId?: string;
-  /** How often it was prepared. */
-  prepared: number;
+  /** How often it was prepared, and how often preparing failed. */
+  prepared: number; prepareFailures: number;
   output?: Output;
   failure?: Failure;
   /** Opened question or wait of the step. */
@@ -38,7 +38,9 @@ export type CallPhase =
   /** In doubt: the gate looks once `dueAt` has come. */
   | 'doubt'
   /** A person decides. */
-  | 'person';
+  | 'person'
+  /** Failed, and another attempt is about to be scheduled. */
+  | 'failed';
 
 export interface CallState {
   callId: string; callSeq: number; kind: 'model' | 'tool'; phase: CallPhase;
@@ -49,7 +51,8 @@ export interface CallState {
   /** Attempts that failed and count against the limit. */
   failures: number;
   dueAt: number;
-  call: CallArgs;
+  /** Arguments as prepared: bound and digested. Without them they are bound from the step at each request. */
+  args?: Output;
   argsDigest?: string;
   resourceVersion: string | null;
   planVersion: number;
@@ -78,10 +81,10 @@ export interface QuestionState { questionId: string; stepId: string; question: s
 export interface DecisionState { decisionId: string; callId: string; tool: string; why: string; askedAt: number }
 
 /** A call with an effect that took place and may be taken back. */
-export interface EffectDone { callId: string; stepId: string; tool: string; version: string; effect: Effect; key: string; output: Output; call: CallArgs; undone: 'no' | 'asked' | 'yes' | 'failed' }
+export interface EffectDone { callId: string; stepId: string; tool: string; version: string; effect: Effect; key: string; output: Output; args: Output | null; undone: 'no' | 'asked' | 'yes' | 'failed' }
 
 /** A message or decision that was answered: the same again hears the same. */
-export interface Remembered { digest: string; answer: MessageAnswer }
+export interface Remembered { id: string; digest: string; answer: MessageAnswer }
 
 export interface State {
   v: number; law: number; runId: string; epoch: number;
@@ -104,11 +107,14 @@ export interface State {
   approvals: Record<string, ApprovalState>;
   questions: Record<string, QuestionState>;
   decisions: Record<string, DecisionState>;
-  remembered: Record<string, Remembered>;
+  /** Capped lists, oldest first: arrays, since the order of an object's members does not survive canonical JSON. */
+  remembered: Remembered[];
   /** Approvals, questions and decisions that are over: what a late answer hears. Capped. */
-  closed: Record<string, { text: string; kind: MessageAnswer['kind'] }>;
+  closed: { id: string; text: string; kind: MessageAnswer['kind'] }[];
   effects: EffectDone[];
-  facts: Record<string, { value: import('./canonical').Json; source: string }>;
+  /** Calls that a person refused: not asked again. `again` counts repeats. */
+  refused: { tool: string; argsDigest: string; reason: string; again: number }[];
+  facts: { key: string; value: Json; source: string }[];
   artifacts: { ref: ArtifactRef; callId: string; role: string }[];
   budget: Budget; spent: Usage; reserved: Usage;
   /** Budget kinds that are used up and wait for a person. */
@@ -118,8 +124,9 @@ export interface State {
   paused: { actor: Actor; reason: string } | null;
   blocked: { why: string; failure: Failure; steps: string[] } | null;
   cancel: { actor: Actor; reason: string; deadline: number; report: CancelReport } | null;
-  checkpointed: number;
+  /** Version of the last checkpoint, and the turns of the agent by then. */
+  checkpointed: number; checkpointedTurns: number;
+  /** Turns of the agent: planning calls, or finished steps of a declared plan. */
   turns: number;
   end: { status: 'completed' | 'failed' | 'cancelled'; outcome: 'full' | 'partial' | null; summary: string; failure?: Failure; result?: Output | null; report?: CancelReport } | null;
-  lastClass?: ErrorClass;
 }

@@ -2,69 +2,12 @@
 // Contract suite: testing/contracts/journal. The conductor is the only author of events; the store enforces
 // UNIQUE(run, seq) and UNIQUE(run, idempotency key), compares versions and fences epochs in one transaction.
 import type { RunEvent } from '../core/events';
-import type { Actor, ArtifactRef } from '../core/run';
+import type { ArtifactRef } from '../core/run';
+import type { AppendAnswer, AppendRequest } from '../core/append';
+import type { RunRow, WaitRow } from '../core/row';
 
-/** One open wait as lists show it. */
-export interface WaitRow {
-  waitId: string;
-  kind: 'approval' | 'question' | 'decision' | 'time' | 'retry' | 'blocked' | 'budget' | 'paused';
-  /** One line: what the run waits for. */
-  what: string;
-  /** Who may answer; empty means anyone. */
-  who: string[];
-  /** ms since the epoch, or null when nothing ends the wait. */
-  until: number | null;
-  /** What happens then, e.g. `cancel-run`. */
-  then: string;
-  /** The exact command that decides it, without the leading `npx`. */
-  command: string;
-  since: number;
-}
-
-/** The list row of a run: a pure projection of state (core/summary.ts), written with every batch. */
-export interface RunRow {
-  runId: string;
-  title: string;
-  agent: string;
-  owner: Actor;
-  status: 'accepted' | 'running' | 'waiting' | 'paused' | 'blocked' | 'cancelling' | 'completed' | 'failed' | 'cancelled';
-  outcome: 'full' | 'partial' | null;
-  /** One sentence on the end, or on what is going on. */
-  detail: string;
-  waits: WaitRow[];
-  deadline: number | null;
-  budgetLeft: Record<string, number>;
-  steps: { done: number; total: number };
-  epoch: number;
-  version: number;
-  inputDigest: string;
-  inputRef: ArtifactRef;
-  createdAt: number;
-  updatedAt: number;
-}
-
-export interface AppendRequest {
-  runId: string;
-  epoch: number;
-  /** Temporal's run id of the execution that writes. */
-  executionId: string;
-  /** Version (last seq) that the batch was decided on. */
-  expectedVersion: number;
-  /** Gapless from expectedVersion + 1. */
-  events: RunEvent[];
-  row: RunRow;
-}
-
-export type AppendAnswer =
-  | { kind: 'appended'; version: number }
-  /** The journal is ahead by the same execution: fold `tail`, ask again from its end while `more`, then decide again. */
-  | { kind: 'diverged'; tail: RunEvent[]; more: boolean }
-  /** The journal was carried on by another execution of the same epoch: continue as new. */
-  | { kind: 'behind' }
-  /** These idempotency keys are in already: answer their commands from these events; nothing was appended. */
-  | { kind: 'duplicate'; hits: { idempotencyKey: string; seq: number }[] }
-  /** A newer epoch owns the run: end without a word. */
-  | { kind: 'fenced'; epoch: number };
+export type { AppendAnswer, AppendRequest } from '../core/append';
+export type { RunRow, WaitRow } from '../core/row';
 
 export type AcceptAnswer =
   | { kind: 'accepted' }

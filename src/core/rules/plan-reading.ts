@@ -2,7 +2,7 @@
 // Pure and total for every JSON value. Unknown members are refused by name, so that a misspelt `dependOn` is never lost.
 // Needs no run: the command line checks a plan with it before anything starts.
 import { bytesOf, type Json } from '../canonical';
-import type { OnDeadline } from '../events';
+import type { OnDeadline } from '../plan';
 import type { PlanPatch, Premise, StepOutline } from '../plan';
 import { LIMITS, type ArtifactRef, type ToolManifest } from '../run';
 import { capReasons, nameOf, stepReasons, writtenUses } from './plan-checks';

@@ -1,7 +1,7 @@
 // The contract between longhaul and a tool: what a tool declares and what it is handed when it runs.
 // Types only; adapters/tools holds `defineTool` and the runner. A tool without an effect class is irreversible.
-import type { Json } from './canonical';
-import type { ArtifactRef, Effect } from './run';
+import type { Json } from '../core/canonical';
+import type { ArtifactRef, Effect } from '../core/run';
 
 /** What one attempt at a call is given. */
 export interface ToolCall {

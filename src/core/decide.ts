@@ -1,0 +1,72 @@
+// decide(state, command) -> events | answer: what may happen. Idempotent (I12): a command whose events are folded already
+// yields nothing new and the same answer. Dispatch only; the reasons stand in rules/.
+import { type Decision, answer, draft, nothing, only, refuse } from './draft';
+import { digestOf } from './canonical';
+import type { Command } from './commands';
+import { EVENT_SCHEMA } from './events';
+import type { Message } from './message';
+import { approve, reject } from './rules/approvals';
+import { callReturned, prepareReturned } from './rules/calls';
+import { requestCancel } from './rules/cancellation';
+import { modelReturned } from './rules/models';
+import * as people from './rules/people';
+import { checkPatch } from './rules/planning';
+import { gateReturned } from './rules/recovery';
+import { answerQuestion } from './rules/waits';
+import { LAW, type State } from './state';
+
+export function decide(state: State, command: Command, now: number): Decision {
+  if (command.type === 'Start') return start(state, command);
+  if (state.version === 0) return { events: [], answer: answer('unknown', 'This run has not started.') };
+  if (command.type === 'Message') return received(state, command.message, now);
+  if (state.end) return nothing;
+  switch (command.type) {
+    case 'Restore': return command.epoch > state.epoch ? only([draft('RunRestored', { epoch: command.epoch, executionId: command.executionId, why: command.why })]) : nothing;
+    case 'ModelReturned': return modelReturned(state, command.callId, command.attempt, command.result, now);
+    case 'PrepareReturned': return prepareReturned(state, command.stepId, command.n, command.result, now);
+    case 'CallReturned': return callReturned(state, command.callId, command.attempt, command.result, now);
+    case 'GateReturned': return gateReturned(state, command.callId, command.n, command.evidence, now);
+    case 'TimerFired': return nothing;
+    case 'CheckpointReturned': return command.result.kind === 'saved' && command.result.version > state.checkpointed
+      ? only([draft('CheckpointSaved', { version: command.result.version, ref: command.result.ref })]) : nothing;
+    case 'Cancel': return state.cancel ? nothing : only(requestCancel(state, command.actor, command.reason, now));
+    case 'Malformed': return only([draft('MessageRejected', { messageId: command.messageId, why: command.why, actor: command.actor }, undefined, command.actor)]);
+  }
+}
+
+function start(state: State, command: Extract<Command, { type: 'Start' }>): Decision {
+  if (state.version > 0) return nothing;
+  const { plan, ...fresh } = command.fresh;
+  const agent = { ...fresh.agent, planner: plan ? 'declared' as const : fresh.agent.planner };
+  const created = draft('RunCreated', { law: LAW, ...fresh, agent, pins: { ...fresh.pins, eventSchema: EVENT_SCHEMA } });
+  if (!plan && agent.planner === 'model') return only([created]);
+  if (!plan) return only([created, draft('RunFailed', { failure: { class: 'argument', code: 'no-plan', message: `Agent ${agent.name} needs a declared plan; start the run with one.` }, artifacts: [] })]);
+  const reasons = checkPatch({ ...state, agent }, plan);
+  if (reasons.length > 0) {
+    return only([created, draft('RunFailed', { failure: { class: 'argument', code: 'plan', message: reasons.join(' ').slice(0, 1000) }, artifacts: [] })]);
+  }
+  return only([created, draft('PlanAccepted', { planVersion: 1, by: 'declared', goal: plan.goal ?? '', add: plan.add, drop: [], ...(plan.planRef ? { planRef: plan.planRef } : {}) })]);
+}
+
+/** Digest of what a message says, without who sent it and when. */
+export const contentOf = (message: Message): string => digestOf(message.body);
+
+function received(state: State, message: Message, now: number): Decision {
+  const before = state.remembered.find((one) => one.id === message.messageId);
+  if (before) return { events: [], answer: before.digest === contentOf(message) ? before.answer : answer('refused', 'This message id was used before with other content; send a new message under a new id.') };
+  if (state.end) return { events: [], answer: answer('closed', `The run is ${state.end.status}: ${state.end.summary}`.slice(0, 500)) };
+  const { body } = message;
+  switch (body.kind) {
+    case 'approve': return approve(state, message, body.approvalId, now);
+    case 'reject': return reject(state, message, body.approvalId, body.reason, now);
+    case 'answer': return answerQuestion(state, message, body.questionId, body.answer, now);
+    case 'cancel': return people.cancel(state, message, body.reason, now);
+    case 'pause': return people.pause(state, message, body.reason);
+    case 'resume': return people.resume(state, message);
+    case 'note': return people.note(message, body);
+    case 'resolve': return people.resolve(state, message, body);
+    case 'settle': return people.settle(state, message, body);
+    case 'extend': return people.extend(state, message, body.budget);
+    default: return refuse(message.messageId, message.actor, 'unknown', 'Unknown kind of message.');
+  }
+}

@@ -1,0 +1,143 @@
+// Folds of model and tool calls, their retries and their recovery: how a call's state follows its events.
+import { iso } from '../iso';
+import { stepOf, toolOf } from '../lookups';
+import { NO_USAGE, add } from '../rules/budgets';
+import type { EventOf } from '../events';
+import type { ErrorClass } from '../failure';
+import type { CallState, EffectDone, State } from '../state';
+import { CAPS, type Fold, closeCall, keep, last, release, setCall, setStep, without } from './parts';
+
+export const modelCallRequested: Fold<'ModelCallRequested'> = (state, { data, at, seq }) => {
+  const old = state.calls[data.callId];
+  const call: CallState = {
+    callId: data.callId, callSeq: data.callSeq, kind: 'model', phase: 'sent', purpose: data.purpose, stepId: data.stepId,
+    tool: 'model', version: '1.0.0', effect: 'none', key: '', attempt: data.attempt, failures: old?.failures ?? 0, dueAt: 0,
+    resourceVersion: null, planVersion: state.plan.version, approvedUntil: 0, gate: 0, absent: 0,
+    upTo: old?.upTo ?? seq - 1, reserved: data.reserved, requestedAt: at,
+  };
+  const next = { ...state, callSeq: Math.max(state.callSeq, data.callSeq), reserved: add(state.reserved, data.reserved), calls: { ...state.calls, [data.callId]: call } };
+  return setStep(next, data.stepId, { status: 'active', callId: data.callId });
+};
+
+export const modelCallSucceeded: Fold<'ModelCallSucceeded'> = (state, { data }) => {
+  const purpose = state.calls[data.callId]?.purpose;
+  const next = closeCall(state, data.callId);
+  return { ...next, spent: add(next.spent, data.usage), modelReached: true, turns: next.turns + (purpose === 'plan' ? 1 : 0) };
+};
+
+export const modelCallFailed: Fold<'ModelCallFailed'> = (state, { data }) => {
+  const spent = { ...state, spent: add(state.spent, data.usage) };
+  if (data.final) return closeCall(spent, data.callId);
+  const failures = (state.calls[data.callId]?.failures ?? 0) + 1;
+  return setCall(release(spent, data.callId), data.callId, { phase: 'failed', failures });
+};
+
+export const callPrepared: Fold<'CallPrepared'> = (state, { data, at }) => {
+  const step = stepOf(state, data.stepId);
+  const call: CallState = {
+    callId: data.callId, callSeq: data.callSeq, kind: 'tool', phase: 'ready', stepId: data.stepId,
+    tool: data.tool, version: data.version, effect: toolOf(state, data.tool)?.effect ?? 'irreversible', key: data.key,
+    attempt: 0, failures: 0, dueAt: at, args: data.args, argsDigest: data.argsDigest, resourceVersion: data.resourceVersion,
+    planVersion: step?.since ?? state.plan.version, approvedUntil: 0, gate: 0, absent: 0, reserved: NO_USAGE, requestedAt: 0,
+  };
+  const next = { ...state, callSeq: Math.max(state.callSeq, data.callSeq), calls: { ...state.calls, [data.callId]: call } };
+  return setStep(next, data.stepId, { status: 'active', callId: data.callId, prepared: (step?.prepared ?? 0) + 1, prepareFailures: 0 });
+};
+
+export const toolCallRequested: Fold<'ToolCallRequested'> = (state, { data, at }) => {
+  const old = state.calls[data.callId];
+  const undone = data.undoOf === undefined ? undefined : state.effects.find((done) => done.callId === data.undoOf);
+  const fresh: CallState = {
+    callId: data.callId, callSeq: data.callSeq, kind: 'tool', phase: 'sent', stepId: data.stepId,
+    tool: data.tool, version: data.version, effect: data.undoOf ? 'manual' : toolOf(state, data.tool)?.effect ?? 'irreversible',
+    key: data.key, attempt: 0, failures: 0, dueAt: 0, resourceVersion: null, planVersion: state.plan.version,
+    approvedUntil: 0, gate: 0, absent: 0, reserved: NO_USAGE, requestedAt: 0,
+    ...(undone ? { undoOf: undone.callId, args: undone.args ?? undefined } : {}),
+  };
+  const call: CallState = { ...(old ?? fresh), phase: 'sent', attempt: data.attempt, reserved: data.reserved, requestedAt: at };
+  const next: State = {
+    ...state, callSeq: Math.max(state.callSeq, data.callSeq), reserved: add(state.reserved, data.reserved),
+    calls: { ...state.calls, [data.callId]: call },
+    effects: undone ? state.effects.map((done) => (done === undone ? { ...done, undone: 'asked' } : done)) : state.effects,
+  };
+  return setStep(next, data.stepId, { status: 'active', callId: data.callId });
+};
+
+export const toolCallSucceeded: Fold<'ToolCallSucceeded'> = (state, { data }) => {
+  const call = state.calls[data.callId];
+  const next = closeCall(state, data.callId);
+  const spent = { ...next, spent: add(next.spent, { ...NO_USAGE, calls: 1 }) };
+  if (!call) return spent;
+  if (call.undoOf !== undefined) return markUndone(spent, call.undoOf, 'yes');
+  if (call.effect === 'none') return spent;
+  const done: EffectDone = {
+    callId: call.callId, stepId: call.stepId ?? '', tool: call.tool, version: call.version, effect: call.effect, key: call.key,
+    output: data.output, args: call.args ?? null, undone: 'no',
+  };
+  return { ...spent, effects: last([...spent.effects, done], CAPS.effects) };
+};
+
+function markUndone(state: State, callId: string, undone: EffectDone['undone']): State {
+  return { ...state, effects: state.effects.map((done) => (done.callId === callId ? { ...done, undone } : done)) };
+}
+
+/** What a person or the runtime stopped is no failure of the tool. */
+const UNCOUNTED: ReadonlySet<ErrorClass> = new Set(['cancelled', 'rejected', 'expired', 'policy']);
+
+export const toolCallFailed: Fold<'ToolCallFailed'> = (state, { data }) => {
+  const call = state.calls[data.callId];
+  if (!call) return state;
+  const counts = UNCOUNTED.has(data.failure.class) ? 0 : 1;
+  const spent = { ...state, spent: add(state.spent, { ...NO_USAGE, calls: call.attempt > 0 ? 1 : 0, failures: counts }) };
+  if (!data.final) return setCall(release(spent, data.callId), data.callId, { phase: 'failed', failures: call.failures + 1 });
+  const closed = closeCall(spent, data.callId);
+  const marked = call.undoOf === undefined ? closed : markUndone(closed, call.undoOf, 'failed');
+  if (data.failure.class !== 'rejected' || !call.argsDigest) return marked;
+  const known = marked.refused.find((no) => no.tool === call.tool && no.argsDigest === call.argsDigest);
+  const rest = marked.refused.filter((no) => no !== known);
+  const entry = { tool: call.tool, argsDigest: call.argsDigest, reason: known?.reason ?? data.failure.message, again: (known?.again ?? -1) + 1 };
+  return { ...marked, refused: last([...rest, entry], CAPS.refused) };
+};
+
+/** In a run that is being cancelled, what the gate could not settle either goes into the report and is left to a person. */
+export const toolCallUnknown: Fold<'ToolCallUnknown'> = (state, { data, at }) => {
+  const call = state.calls[data.callId];
+  if (!state.cancel || !call || call.gate === 0) return setCall(state, data.callId, { phase: 'doubt', dueAt: at, why: data.why });
+  const closed = closeCall(call.undoOf === undefined ? state : markUndone(state, call.undoOf, 'failed'), data.callId);
+  const report = { ...state.cancel.report, unknown: [...state.cancel.report.unknown, `${call.tool} ${call.callId}`] };
+  return { ...closed, cancel: { ...state.cancel, report } };
+};
+
+export const retryScheduled: Fold<'RetryScheduled'> = (state, { data }) => {
+  if (data.stepId !== undefined && !state.calls[data.callId]) {
+    const step = stepOf(state, data.stepId);
+    return setStep(state, data.stepId, { prepared: (step?.prepared ?? 0) + 1, prepareFailures: (step?.prepareFailures ?? 0) + 1, wakeAt: data.dueAt });
+  }
+  return setCall(release(state, data.callId), data.callId, { phase: 'ready', dueAt: data.dueAt });
+};
+
+export const recoveryChecked: Fold<'RecoveryChecked'> = (state, { data, at }) => {
+  const call = state.calls[data.callId];
+  if (!call) return state;
+  const seen = { gate: data.n, ...(data.fence === undefined ? {} : { takeOver: data.fence }), ...(data.absent === undefined ? {} : { absent: data.absent }) };
+  switch (data.decision) {
+    case 'send':
+    case 'retry': return setCall(release(state, data.callId), data.callId, { ...seen, phase: 'ready', dueAt: at });
+    case 'wait': return setCall(state, data.callId, { ...seen, phase: 'doubt', dueAt: data.againAt ?? at });
+    case 'ask-person': return setCall(state, data.callId, { ...seen, phase: 'person' });
+    default: return setCall(state, data.callId, seen);
+  }
+};
+
+export const humanDecisionRequested: Fold<'HumanDecisionRequested'> = (state, { data, at }) => {
+  const tool = state.calls[data.callId]?.tool ?? '';
+  const next = setCall(state, data.callId, { phase: 'person', decisionId: data.decisionId });
+  return { ...next, asked: next.asked + 1, decisions: { ...next.decisions, [data.decisionId]: { decisionId: data.decisionId, callId: data.callId, tool, why: data.why, askedAt: at } } };
+};
+
+export const humanDecided: Fold<'HumanDecided'> = (state, { data, at }: EventOf<'HumanDecided'>) => {
+  const text = `${data.actor.id} decided ${data.verdict} at ${iso(at)}.`;
+  const next = { ...state, decisions: without(state.decisions, data.decisionId), closed: keep(state.closed, 'id', { id: data.callId, kind: 'already-decided' as const, text }, CAPS.closed) };
+  return data.verdict === 'not-happened' ? setCall(release(next, data.callId), data.callId, { phase: 'ready', dueAt: at, decisionId: undefined }) : next;
+};
+

@@ -1,0 +1,68 @@
+// Questions about a state that more than one rule asks. Reads only; decides nothing.
+import type { Output, ToolManifest } from './run';
+import type { CallState, State, StepState } from './state';
+import type { CallArgs } from './world';
+
+export const isOver = (state: State): boolean => state.end !== null;
+
+export function stepOf(state: State, stepId: string | undefined): StepState | undefined {
+  return stepId === undefined ? undefined : state.steps.find((step) => step.id === stepId);
+}
+
+/** The pinned contract of a tool in this run. */
+export function toolOf(state: State, name: string): ToolManifest | undefined {
+  return state.agent.tools.find((tool) => tool.name === name);
+}
+
+export const isSettled = (step: StepState): boolean => step.status === 'done' || step.status === 'failed' || step.status === 'skipped';
+
+/** Nobody has said stop, and nothing waits for a person before the run as a whole may go on. */
+export function mayBegin(state: State): boolean {
+  return !state.paused && !state.blocked && state.exhausted.length === 0 && !state.cancel && !state.end;
+}
+
+/** Steps whose dependencies allow them to start. An optional dependency that failed does not hold a step that does not use it. */
+export function isReady(state: State, step: StepState): boolean {
+  return step.status === 'pending' && step.dependsOn.every((id) => {
+    const dep = stepOf(state, id);
+    if (!dep) return true;
+    return dep.status === 'done' || (!step.uses.includes(id) && dep.optional === true && isSettled(dep));
+  });
+}
+
+/** Arguments of a step with the outputs that they refer to. */
+export function argsOfStep(state: State, step: StepState): CallArgs {
+  const inputs: Record<string, Output> = {};
+  for (const id of step.uses) {
+    const output = stepOf(state, id)?.output;
+    if (output) inputs[id] = output;
+  }
+  const action = step.action;
+  if (action.type !== 'tool' && action.type !== 'model') return { inputs };
+  return {
+    ...(action.args !== undefined ? { args: action.args } : {}),
+    ...(action.argsRef ? { argsRef: action.argsRef, at: action.at ?? [] } : {}),
+    inputs,
+  };
+}
+
+/** Bound arguments as the activity takes them. */
+export function argsOfOutput(args: Output | null | undefined): CallArgs {
+  if (!args) return { inputs: {} };
+  return 'value' in args ? { args: args.value, inputs: {} } : { argsRef: args.ref, at: [], inputs: {} };
+}
+
+/** Arguments of a call: as prepared, or from its step. */
+export function argsOfCall(state: State, call: CallState): CallArgs {
+  if (call.args) return argsOfOutput(call.args);
+  const step = stepOf(state, call.stepId);
+  return step ? argsOfStep(state, step) : { inputs: {} };
+}
+
+export const callsOf = (state: State): CallState[] => Object.values(state.calls).sort((a, b) => a.callSeq - b.callSeq);
+
+/** Does anything wait for a person? */
+export function waitsForPerson(state: State): boolean {
+  return Object.keys(state.approvals).length + Object.keys(state.questions).length + Object.keys(state.decisions).length > 0
+    || state.paused !== null || state.blocked !== null || state.exhausted.length > 0;
+}

@@ -1,0 +1,42 @@
+// The list row of a run: what lists, the inbox and search attributes show. Written with every batch in the same transaction.
+// Shapes only; summary.ts makes them from a state.
+import type { Actor, ArtifactRef } from './run';
+
+/** One open wait as lists show it. */
+export interface WaitRow {
+  waitId: string;
+  kind: 'approval' | 'question' | 'decision' | 'time' | 'retry' | 'blocked' | 'budget' | 'paused';
+  /** One line: what the run waits for. */
+  what: string;
+  /** Who may answer; empty means anyone. */
+  who: string[];
+  /** ms since the epoch, or null when nothing ends the wait. */
+  until: number | null;
+  /** What happens then, e.g. `cancel-run`. */
+  then: string;
+  /** The exact command that decides it, without the leading `npx`. */
+  command: string;
+  since: number;
+}
+
+/** The list row of a run: a pure projection of state (core/summary.ts), written with every batch. */
+export interface RunRow {
+  runId: string;
+  title: string;
+  agent: string;
+  owner: Actor;
+  status: 'accepted' | 'running' | 'waiting' | 'paused' | 'blocked' | 'cancelling' | 'completed' | 'failed' | 'cancelled';
+  outcome: 'full' | 'partial' | null;
+  /** One sentence on the end, or on what is going on. */
+  detail: string;
+  waits: WaitRow[];
+  deadline: number | null;
+  budgetLeft: Record<string, number>;
+  steps: { done: number; total: number };
+  epoch: number;
+  version: number;
+  inputDigest: string;
+  inputRef: ArtifactRef;
+  createdAt: number;
+  updatedAt: number;
+}

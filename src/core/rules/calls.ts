@@ -1,0 +1,95 @@
+// What follows from the answers of the world about a tool call: prepared, done, failed, in doubt, turned away.
+// Judges one call at a time; whether anything new may begin is advance.ts, what an unknown outcome means is recovery.ts.
+import { type Decision, draft, nothing, only } from '../draft';
+import type { Draft } from '../events';
+import type { Failure } from '../failure';
+import { callIdOf, callKey, majorOf } from '../keys';
+import { stepOf, toolOf } from '../lookups';
+import type { CallState, State } from '../state';
+import type { CallResult, PrepareResult } from '../world';
+import { askApproval } from './approvals';
+import { CANCELLED, finalFailure, succeeded } from './outcomes';
+import { backoffMs, mayRetry } from './retries';
+
+const PREPARE_ATTEMPTS = 5;
+
+/** The step's call is known in full: policy says whether it may go, must be asked for, or is denied. */
+export function prepareReturned(state: State, stepId: string, n: number, result: PrepareResult, now: number): Decision {
+  const step = stepOf(state, stepId);
+  if (!step || step.status !== 'pending' || step.prepared + 1 !== n || step.action.type !== 'tool' || state.cancel) return nothing;
+  if (result.kind === 'failed') return prepareFailed(state, step.id, n, step.prepareFailures + 1, result.failure, now);
+  const tool = toolOf(state, step.action.tool);
+  if (!tool) return only([draft('StepFailed', { stepId, failure: { class: 'tool-missing', code: 'unknown-tool', message: `No tool ${step.action.tool} is pinned in this run.` } }, stepId)]);
+  const callSeq = state.callSeq + 1;
+  const callId = callIdOf(callSeq);
+  const prepared = draft('CallPrepared', {
+    callId, callSeq, stepId, tool: tool.name, version: tool.version, key: callKey(state.runId, callSeq, tool.name, majorOf(tool.version)),
+    argsDigest: result.argsDigest, args: result.args, resourceVersion: result.resourceVersion, policy: result.policy,
+    ...(result.previewRef ? { previewRef: result.previewRef } : {}),
+  }, callId);
+  const no = refusal(state, tool.name, result);
+  if (no) return only([prepared, ...finalFailure(callId, stepId, 0, no, false)]);
+  if (result.policy.decision === 'allow') return only([prepared]);
+  const binding = { tool: tool.name, version: tool.version, argsDigest: result.argsDigest, resourceVersion: result.resourceVersion, planVersion: step.since };
+  return only([prepared, askApproval(state, callId, binding, result.policy, result.previewRef, now)]);
+}
+
+/** A denial by policy, or a refusal that a person has given for the very same call before: nobody is asked again. */
+function refusal(state: State, tool: string, result: Extract<PrepareResult, { kind: 'prepared' }>): Failure | null {
+  const before = state.refused.find((no) => no.tool === tool && no.argsDigest === result.argsDigest);
+  if (before) return { class: 'rejected', code: 'rejected-before', message: before.reason };
+  if (result.policy.decision === 'deny') return { class: 'policy', code: result.policy.rule, message: result.policy.why };
+  return null;
+}
+
+function prepareFailed(state: State, stepId: string, n: number, failures: number, failure: Failure, now: number): Decision {
+  if (failure.class === 'cancelled') return nothing;
+  if (!mayRetry(failure, false) || failures >= PREPARE_ATTEMPTS) return only([draft('StepFailed', { stepId, failure }, stepId)]);
+  const delayMs = backoffMs(failure, failures, 1000, state.seed, `prepare:${stepId}#${n}`);
+  return only([draft('RetryScheduled', { callId: `${stepId}#${n}`, stepId, attempt: n, class: failure.class, delayMs, dueAt: now + delayMs }, stepId)]);
+}
+
+export function callReturned(state: State, callId: string, attempt: number, result: CallResult, now: number): Decision {
+  const call = state.calls[callId];
+  if (!call || call.kind !== 'tool' || call.attempt !== attempt || !['sent', 'doubt', 'person'].includes(call.phase)) return nothing;
+  if (result.kind === 'succeeded') {
+    return only(succeeded(state, call, { output: result.output, summary: result.summary, via: result.via, settled: result.settled }, result));
+  }
+  if (call.phase !== 'sent') return nothing;
+  switch (result.kind) {
+    case 'failed': return only(failed(state, call, result.failure, result.sent, now));
+    case 'unknown':
+      if (call.effect === 'none') return only(failed(state, call, { class: 'unknown', code: 'no-answer', message: result.why }, true, now));
+      return only([draft('ToolCallUnknown', { callId, attempt, why: result.why }, callId)]);
+    case 'in-doubt': return only([draft('ToolCallUnknown', { callId, attempt, why: result.why }, callId)]);
+    case 'busy': return only([again(call, 'rate-limited', Math.max(100, result.retryAfterMs), now)]);
+    case 'not-sent': return only(notSent(state, call, result.why, now));
+  }
+}
+
+function failed(state: State, call: CallState, failure: Failure, sent: boolean, now: number): Draft[] {
+  if (failure.class === 'cancelled' && !state.cancel) return [again(call, 'cancelled', 0, now)];
+  const tool = toolOf(state, call.tool);
+  const left = call.failures + 1 < (tool?.maxAttempts ?? 1);
+  const stopped = state.cancel !== null && call.undoOf === undefined;
+  if (!stopped && left && mayRetry(failure, call.effect !== 'none')) {
+    const delayMs = backoffMs(failure, call.failures + 1, tool?.backoffMs ?? 1000, state.seed, `${call.callId}#${call.attempt}`);
+    return [
+      draft('ToolCallFailed', { callId: call.callId, attempt: call.attempt, failure, sent, final: false }, call.callId),
+      again(call, failure.class, delayMs, now),
+    ];
+  }
+  return finalFailure(call.callId, call.undoOf === undefined ? call.stepId : undefined, call.attempt, failure, sent);
+}
+
+function again(call: CallState, why: Failure['class'], delayMs: number, now: number): Draft {
+  return draft('RetryScheduled', { callId: call.callId, attempt: call.attempt, class: why, delayMs, dueAt: now + delayMs }, call.callId);
+}
+
+function notSent(state: State, call: CallState, why: 'cancelled' | 'approval' | 'shutdown', now: number): Draft[] {
+  if (why === 'approval' && call.approvalId !== undefined && !state.cancel) {
+    return [draft('ApprovalVoided', { approvalId: call.approvalId, callId: call.callId, why: 'it was no longer valid when the call was about to be made' }, call.callId)];
+  }
+  if (!state.cancel || call.undoOf !== undefined) return [again(call, 'cancelled', 0, now)];
+  return finalFailure(call.callId, call.stepId, call.attempt, CANCELLED, false);
+}

@@ -1,0 +1,63 @@
+// What follows from a model's answer: a plan patch is checked and accepted or refused with reasons, a step's text is its output,
+// a failure is tried again, ends the run (a key that never worked) or blocks it. The model is never an actor.
+import { type Decision, draft, nothing, only } from '../draft';
+import type { Draft } from '../events';
+import type { Failure } from '../failure';
+import type { PlanPatch } from '../plan';
+import type { Usage } from '../run';
+import type { CallState, State } from '../state';
+import type { ModelResult } from '../world';
+import { artifactsOf } from './cancellation';
+import { checkPatch } from './planning';
+import { backoffMs, mayRetry } from './retries';
+
+const MODEL_ATTEMPTS = 5;
+const MODEL_BACKOFF_MS = 1000;
+
+export function modelReturned(state: State, callId: string, attempt: number, result: ModelResult, now: number): Decision {
+  const call = state.calls[callId];
+  if (!call || call.kind !== 'model' || call.attempt !== attempt || call.phase !== 'sent') return nothing;
+  if (result.kind === 'failed') return only(failed(state, call, result.failure, result.usage, now));
+  const { usage, output } = result;
+  const done = draft('ModelCallSucceeded', { callId, attempt, usage, text: result.text, ...(output ? { output } : {}) }, callId);
+  if (state.cancel) return only([done]);
+  if (call.purpose === 'step') return only([done, ...stepDone(call, result)]);
+  return only([done, ...proposed(state, callId, result.patch, result.rejected ?? [])]);
+}
+
+function stepDone(call: CallState, result: Extract<ModelResult, { kind: 'succeeded' }>): Draft[] {
+  const stepId = call.stepId ?? '';
+  const output = result.output ?? { value: result.text };
+  const made = 'ref' in output ? [draft('ArtifactProduced', { ref: output.ref, callId: call.callId, role: 'output' }, call.callId)] : [];
+  return [...made, draft('StepCompleted', { stepId, output }, stepId)];
+}
+
+/** A patch becomes the plan, or goes back with reasons. Refused calls beside a good patch are told too. */
+export function proposed(state: State, by: string, patch: PlanPatch | undefined, refused: string[]): Draft[] {
+  if (!patch) return [draft('PlanRejected', { by, reasons: refused.length > 0 ? refused : ['The answer holds no step and no end.'] })];
+  const reasons = checkPatch(state, patch);
+  if (reasons.length > 0) return [draft('PlanRejected', { by, reasons: [...reasons, ...refused] })];
+  const accepted = draft('PlanAccepted', {
+    planVersion: state.plan.version + 1, by, goal: patch.goal ?? state.plan.goal, add: patch.add, drop: patch.drop,
+    ...(patch.done ? { done: patch.done } : {}), ...(patch.planRef ? { planRef: patch.planRef } : {}),
+  });
+  return refused.length > 0 ? [accepted, draft('PlanRejected', { by, reasons: refused })] : [accepted];
+}
+
+function failed(state: State, call: CallState, failure: Failure, usage: Usage, now: number): Draft[] {
+  const { callId, attempt } = call;
+  const end = (): Draft => draft('ModelCallFailed', { callId, attempt, failure, usage, final: true }, callId);
+  if (state.cancel) return [end()];
+  if (failure.class === 'cancelled') return [draft('RetryScheduled', { callId, attempt, class: 'cancelled', delayMs: 0, dueAt: now }, callId)];
+  if (mayRetry(failure, false) && call.failures + 1 < MODEL_ATTEMPTS) {
+    const delayMs = backoffMs(failure, call.failures + 1, MODEL_BACKOFF_MS, state.seed, `${callId}#${attempt}`);
+    return [
+      draft('ModelCallFailed', { callId, attempt, failure, usage, final: false }, callId),
+      draft('RetryScheduled', { callId, attempt, class: failure.class, delayMs, dueAt: now + delayMs }, callId),
+    ];
+  }
+  if (failure.class === 'model-key' && !state.modelReached) return [end(), draft('RunFailed', { failure, artifacts: artifactsOf(state) })];
+  if (call.purpose === 'step' && call.stepId !== undefined && failure.class !== 'model-key') return [end(), draft('StepFailed', { stepId: call.stepId, failure }, call.stepId)];
+  const step = call.stepId === undefined ? [] : [call.stepId];
+  return [end(), ...step.map((stepId) => draft('StepFailed', { stepId, failure }, stepId)), draft('RunBlocked', { why: failure.message, failure, steps: step })];
+}

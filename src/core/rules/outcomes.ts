@@ -1,0 +1,31 @@
+// The ends of a call: how a result, and how the lack of one, is written down for the call and its step.
+// Used by every rule that can end a call; decides nothing itself.
+import { draft } from '../draft';
+import type { Draft } from '../events';
+import type { Failure } from '../failure';
+import { stepOf } from '../lookups';
+import type { Output } from '../run';
+import type { CallState, State } from '../state';
+import type { CallResult } from '../world';
+
+export type Done = { output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'person'; settled: boolean };
+
+/** The call's effect took place: recorded with what it produced, and its step is done. */
+export function succeeded(state: State, call: CallState, done: Done, more: Partial<Pick<Extract<CallResult, { kind: 'succeeded' }>, 'artifacts' | 'facts'>>): Draft[] {
+  const { callId, attempt } = call;
+  const events: Draft[] = [draft('ToolCallSucceeded', { callId, attempt, ...done }, callId)];
+  for (const { ref, role } of more.artifacts ?? []) events.push(draft('ArtifactProduced', { ref, callId, role }, callId));
+  for (const { key, value } of more.facts ?? []) events.push(draft('FactConfirmed', { key, value, source: callId }, callId));
+  const step = stepOf(state, call.stepId);
+  if (step && step.status === 'active' && call.undoOf === undefined) events.push(draft('StepCompleted', { stepId: step.id, output: done.output }, step.id));
+  return events;
+}
+
+export const CANCELLED: Failure = { class: 'cancelled', code: 'cancelled', message: 'The run was cancelled before the call was made.' };
+
+/** The call is over without a result, and so is its step. */
+export function finalFailure(callId: string, stepId: string | undefined, attempt: number, failure: Failure, sent: boolean): Draft[] {
+  const events: Draft[] = [draft('ToolCallFailed', { callId, attempt, failure, sent, final: true }, callId)];
+  if (stepId !== undefined) events.push(draft('StepFailed', { stepId, failure }, stepId));
+  return events;
+}

@@ -1,0 +1,112 @@
+// The recovery gate: five questions in order, then one decision. The gate activity only saw; here it is judged.
+// A recorded effect is always recorded, whatever the other answers are; nothing is sent unless it certainly was not done
+// before, or repeating it is harmless (DESIGN 4). What cannot be told goes to a person.
+import { type Decision, draft, nothing, only } from '../draft';
+import type { Draft, Finding, GateDecision } from '../events';
+import { askId } from '../keys';
+import { toolOf } from '../lookups';
+import type { CallState, State } from '../state';
+import type { GateEvidence } from '../world';
+import { finalFailure, succeeded } from './outcomes';
+
+/** ms between two looks when nothing tells a better time. */
+const LOOK_AGAIN_MS = 1000;
+
+interface Verdict { decision: GateDecision; why: string; againAt?: number; absent?: number }
+
+export function gateReturned(state: State, callId: string, n: number, seen: GateEvidence, now: number): Decision {
+  const call = state.calls[callId];
+  if (!call || call.phase !== 'doubt' || call.gate + 1 !== n) return nothing;
+  const verdict = judge(state, call, seen, now);
+  const fence = seen.ledger.state === 'dead' || seen.ledger.state === 'unknown' ? seen.ledger.fence : undefined;
+  const checked = draft('RecoveryChecked', {
+    callId, n, findings: findings(state, call, seen, verdict, now), decision: verdict.decision,
+    ...(verdict.againAt === undefined ? {} : { againAt: verdict.againAt }),
+    ...(fence === undefined ? {} : { fence }), ...(verdict.absent === undefined ? {} : { absent: verdict.absent }),
+  }, callId);
+  return only([checked, ...consequences(state, call, seen, verdict)]);
+}
+
+function consequences(state: State, call: CallState, seen: GateEvidence, verdict: Verdict): Draft[] {
+  const { callId, attempt } = call;
+  switch (verdict.decision) {
+    case 'record': return recorded(state, call, seen);
+    case 'ask-person': return [draft('HumanDecisionRequested', { decisionId: askId('decision', state.runId, state.asked + 1), callId, why: verdict.why }, callId)];
+    case 'ask-again': return [draft('ApprovalVoided', { approvalId: call.approvalId ?? '', callId, why: verdict.why }, callId)];
+    case 'replan': return finalFailure(callId, call.stepId, attempt, { class: 'policy', code: 'premise-changed', message: verdict.why }, false);
+    case 'stop':
+      if (verdict.why === NOT_SENT) return finalFailure(callId, call.undoOf === undefined ? call.stepId : undefined, attempt, { class: 'cancelled', code: 'cancelled', message: 'The run was cancelled; the call was never sent.' }, false);
+      return [draft('ToolCallUnknown', { callId, attempt, why: verdict.why }, callId)];
+    default: return [];
+  }
+}
+
+function recorded(state: State, call: CallState, seen: GateEvidence): Draft[] {
+  if (seen.ledger.state === 'done') return succeeded(state, call, { output: seen.ledger.output, summary: seen.ledger.summary, via: 'ledger', settled: true }, {});
+  if (seen.ledger.state === 'refused') return finalFailure(call.callId, call.undoOf === undefined ? call.stepId : undefined, call.attempt, seen.ledger.failure, true);
+  if (seen.lookUp.kind !== 'found') return [];
+  return succeeded(state, call, { output: seen.lookUp.output, summary: seen.lookUp.summary, via: 'look-up', settled: true }, {});
+}
+
+const NOT_SENT = 'never sent';
+
+function judge(state: State, call: CallState, seen: GateEvidence, now: number): Verdict {
+  const { ledger } = seen;
+  if (ledger.state === 'done' || ledger.state === 'refused') return { decision: 'record', why: 'the ledger has the outcome' };
+  if (ledger.state === 'live') return live(state, ledger.leaseUntil - seen.now, now);
+  if (seen.lookUp.kind === 'found') return { decision: 'record', why: 'the outside knows the key' };
+  const sameLedger = seen.incarnation === state.ledgerIncarnation;
+  const neverSent = sameLedger && (ledger.state === 'none' || ledger.state === 'released');
+  if (neverSent) return goOn(state, call, seen, 'send', now);
+  const absent = judgeAbsence(call, seen, now);
+  if (absent.decision !== 'retry') return state.cancel && absent.decision === 'ask-person' ? { decision: 'stop', why: absent.why } : absent;
+  return goOn(state, call, seen, 'retry', now);
+}
+
+/** Someone is at it. In a run that is being cancelled the wait ends with the cancel deadline. */
+function live(state: State, leaseLeftMs: number, now: number): Verdict {
+  if (state.cancel && now >= state.cancel.deadline) return { decision: 'stop', why: 'it did not answer the cancellation in time' };
+  return { decision: 'wait', why: 'a live owner holds the claim', againAt: now + Math.max(0, leaseLeftMs) + 250 };
+}
+
+/** A claim was made and nothing is recorded: may the same key be sent again? */
+function judgeAbsence(call: CallState, seen: GateEvidence, now: number): Verdict {
+  if (seen.honoursKey) return { decision: 'retry', why: 'the outside does one effect per key' };
+  if (seen.lookUp.kind === 'none' || seen.lookUp.kind === 'not-asked') return { decision: 'ask-person', why: `${call.tool} can neither be looked up nor repeated safely` };
+  if (seen.lookUp.kind === 'cannot-say') return { decision: 'ask-person', why: seen.lookUp.why };
+  const { ledger } = seen;
+  if (ledger.state !== 'dead' && ledger.state !== 'unknown') return { decision: 'ask-person', why: 'the ledger that saw the claim is gone' };
+  if (ledger.ownerGone) return { decision: 'retry', why: 'the attempt is dead and the outside does not know the key' };
+  const windowLeft = ledger.sendWindowUntil - seen.now;
+  if (windowLeft > 0) return { decision: 'wait', why: 'the old attempt may still send', againAt: now + windowLeft + 250 };
+  if (call.absent < 1) return { decision: 'wait', why: 'one more look after the send window', againAt: now + LOOK_AGAIN_MS, absent: call.absent + 1 };
+  return { decision: 'retry', why: 'absent at two looks after the send window' };
+}
+
+/** The effect did not happen; may it now? Questions 1, 2, 3 and 5. */
+function goOn(state: State, call: CallState, seen: GateEvidence, how: 'send' | 'retry', now: number): Verdict {
+  if (state.cancel && call.undoOf === undefined) return { decision: 'stop', why: NOT_SENT };
+  if (call.approvalId !== undefined && call.approvedUntil <= now) return { decision: 'ask-again', why: 'the approval has expired' };
+  if (resourceChanged(call, seen)) return { decision: 'ask-again', why: 'the thing that it changes has another version now' };
+  const broken = seen.premises.find((premise) => !premise.holds);
+  if (broken) return { decision: 'replan', why: `${broken.resource} was ${broken.expected} and is ${broken.now}` };
+  return { decision: how, why: how === 'send' ? NOT_SENT : 'it may be repeated' };
+}
+
+function resourceChanged(call: CallState, seen: GateEvidence): boolean {
+  return call.resourceVersion !== null && typeof seen.resourceVersion === 'string' && seen.resourceVersion !== call.resourceVersion;
+}
+
+function findings(state: State, call: CallState, seen: GateEvidence, verdict: Verdict, now: number): Finding[] {
+  const tool = toolOf(state, call.tool);
+  const version = typeof seen.resourceVersion === 'object' && seen.resourceVersion !== null ? `could not be read: ${seen.resourceVersion.error}` : String(seen.resourceVersion);
+  const approval = call.approvalId === undefined ? 'not needed' : call.approvedUntil > now ? 'valid' : 'expired';
+  const premises = seen.premises.map((premise) => `${premise.resource}: ${premise.expected} -> ${premise.now}`).join('; ');
+  return [
+    { question: 1, verdict: state.cancel ? 'cancelled' : 'not cancelled', evidence: state.cancel?.reason ?? '' },
+    { question: 2, verdict: approval, evidence: call.approvalId ?? tool?.effect ?? '' },
+    { question: 3, verdict: call.resourceVersion === null ? 'no resource' : resourceChanged(call, seen) ? 'changed' : 'unchanged', evidence: call.resourceVersion === null ? '' : `${call.resourceVersion} -> ${version}` },
+    { question: 4, verdict: verdict.decision, evidence: `ledger ${seen.ledger.state}, look-up ${seen.lookUp.kind}: ${verdict.why}`.slice(0, 500) },
+    { question: 5, verdict: seen.premises.every((premise) => premise.holds) ? 'hold' : 'broken', evidence: premises.slice(0, 500) },
+  ];
+}

@@ -1,0 +1,124 @@
+// How a run looks from outside: its status, what it waits for, its list row and its page. Pure projections of state, so that
+// lists, the inbox, search attributes and Temporal's Web UI all say the same.
+import { iso } from './iso';
+import { callsOf, isSettled, stepOf } from './lookups';
+import { budgetLeft } from './rules/budgets';
+import { LIMITS } from './run';
+import type { RunRow, WaitRow } from './row';
+import type { State } from './state';
+
+export function statusOf(state: State): RunRow['status'] {
+  if (state.version === 0) return 'accepted';
+  if (state.end) return state.end.status;
+  if (state.cancel) return 'cancelling';
+  if (state.blocked || state.exhausted.length > 0) return 'blocked';
+  if (state.paused) return 'paused';
+  return busy(state) || waitsOf(state).length === 0 ? 'running' : 'waiting';
+}
+
+/** Is anything under way that nobody has to be waited for? */
+function busy(state: State): boolean {
+  const prepares = state.steps.some((step) => step.status === 'pending' && step.action.type === 'tool'
+    && step.dependsOn.every((id) => stepOf(state, id)?.status === 'done') && (step.wakeAt ?? 0) <= state.at);
+  return prepares || callsOf(state).some((call) => call.phase === 'sent' || (call.phase === 'doubt' && call.dueAt <= state.at));
+}
+
+/** Everything that the run waits for, soonest end first. */
+export function waitsOf(state: State): WaitRow[] {
+  if (state.end) return [];
+  const rows = [...asks(state), ...stops(state), ...times(state)];
+  return rows.sort((a, b) => (a.until ?? Infinity) - (b.until ?? Infinity) || (a.waitId < b.waitId ? -1 : 1));
+}
+
+function asks(state: State): WaitRow[] {
+  const { runId } = state;
+  const approvals = Object.values(state.approvals).map((asked): WaitRow => ({
+    waitId: asked.approvalId, kind: 'approval', what: `approval of ${asked.binding.tool} (${stepOf(state, asked.stepId)?.title ?? asked.callId})`,
+    who: asked.rule.approvers, until: asked.expiresAt, then: asked.onDeadline.then, since: asked.askedAt,
+    command: `longhaul approvals approve ${asked.approvalId}`,
+  }));
+  const questions = Object.values(state.questions).map((asked): WaitRow => ({
+    waitId: asked.questionId, kind: 'question', what: asked.question.slice(0, 300), who: [], until: asked.expiresAt, then: asked.onDeadline.then,
+    since: asked.askedAt, command: `longhaul answer ${asked.questionId} TEXT`,
+  }));
+  const decisions = Object.values(state.decisions).map((asked): WaitRow => ({
+    waitId: asked.decisionId, kind: 'decision', what: `whether ${asked.tool} ${asked.callId} happened: ${asked.why}`.slice(0, 300), who: [], until: null,
+    then: 'nothing', since: asked.askedAt, command: `longhaul resolve ${runId} ${asked.callId} --happened REF | --not-happened | --give-up`,
+  }));
+  return [...approvals, ...questions, ...decisions];
+}
+
+function stops(state: State): WaitRow[] {
+  const { runId, at } = state;
+  const row = (kind: WaitRow['kind'], what: string, command: string): WaitRow =>
+    ({ waitId: `${kind}-${runId}`, kind, what, who: [], until: null, then: 'nothing', since: at, command });
+  const out: WaitRow[] = [];
+  if (state.blocked) out.push(row('blocked', state.blocked.why.slice(0, 300), `longhaul runs settle ${runId} --as partial|retry|fail${state.blocked.steps.length > 0 ? ' (or --as skip --step STEP)' : ''}`));
+  if (state.exhausted.length > 0) out.push(row('budget', `more budget: ${state.exhausted.join(', ')} used up`, `longhaul runs extend ${runId} --budget ${state.exhausted[0]}=N`));
+  if (state.paused) out.push(row('paused', `resume, paused by ${state.paused.actor.id}${state.paused.reason ? `: ${state.paused.reason}` : ''}`, `longhaul runs resume ${runId}`));
+  return out;
+}
+
+function times(state: State): WaitRow[] {
+  const out: WaitRow[] = [];
+  for (const call of callsOf(state)) {
+    if (call.dueAt <= state.at || (call.phase !== 'ready' && call.phase !== 'doubt')) continue;
+    const what = call.phase === 'ready' ? `the next attempt at ${call.tool}` : `another look for ${call.tool}`;
+    out.push({ waitId: `retry-${call.callId}`, kind: 'retry', what, who: [], until: call.dueAt, then: 'goes on', since: call.requestedAt, command: `longhaul runs cancel ${state.runId}` });
+  }
+  for (const step of state.steps) {
+    if (step.wakeAt === undefined || isSettled(step)) continue;
+    const kind = step.action.type === 'wait' ? 'time' : 'retry';
+    out.push({ waitId: `time-${step.id}`, kind, what: step.title, who: [], until: step.wakeAt, then: 'goes on', since: state.at, command: `longhaul runs cancel ${state.runId}` });
+  }
+  return out;
+}
+
+/** One sentence on the end, or on what is going on. */
+function detailOf(state: State, waits: WaitRow[]): string {
+  if (state.end) return state.end.summary;
+  if (state.cancel) return `Cancelling: ${state.cancel.reason}`;
+  const wait = waits[0];
+  if (wait) return `Waits for ${wait.what}`;
+  const open = callsOf(state).filter((call) => call.phase === 'sent').map((call) => (call.kind === 'model' ? 'the model' : call.tool));
+  return open.length > 0 ? `Runs ${open.join(', ')}` : 'Running';
+}
+
+function progress(state: State): { done: number; total: number } {
+  const before = state.settledBefore;
+  const settled = state.steps.filter(isSettled).length + before.done + before.failed + before.skipped;
+  return { done: settled, total: state.steps.length + before.done + before.failed + before.skipped };
+}
+
+/** The list row that is written with every batch. */
+export function rowOf(state: State): RunRow {
+  const waits = waitsOf(state);
+  const ends = waits.map((wait) => wait.until).filter((until): until is number => until !== null);
+  return {
+    runId: state.runId, title: state.title, agent: `${state.agent.name}@${state.agent.version}`, owner: state.owner,
+    status: statusOf(state), outcome: state.end?.outcome ?? null, detail: detailOf(state, waits).slice(0, 500), waits,
+    deadline: ends.length > 0 ? Math.min(...ends) : null, budgetLeft: budgetLeft(state), steps: progress(state),
+    epoch: state.epoch, version: state.version, inputDigest: state.inputDigest, inputRef: state.inputRef,
+    createdAt: state.createdAt, updatedAt: state.at,
+  };
+}
+
+const MARKS = { pending: '[ ]', active: '[>]', done: '[x]', failed: '[!]', skipped: '[-]' } as const;
+const PAGE_STEPS = 40;
+
+/** The run as a short page of Markdown: plan with marks, what it waits for, who, until when, what then, the command that decides. */
+export function pageOf(state: State): string {
+  const waits = waitsOf(state);
+  const lines = [`**${state.title || state.runId}** is ${statusOf(state)}.`, '', detailOf(state, waits), ''];
+  for (const wait of waits.slice(0, 10)) {
+    lines.push(`- Waits for ${wait.what}`, `  - who: ${wait.who.length > 0 ? wait.who.join(', ') : 'anyone who may reach this run'}`);
+    lines.push(`  - until: ${wait.until === null ? 'no end' : iso(wait.until)}; then: ${wait.then}`, `  - decide: \`npx ${wait.command}\``);
+  }
+  if (state.plan.goal) lines.push('', `Plan ${state.plan.version}: ${state.plan.goal.slice(0, LIMITS.summaryBytes)}`);
+  const shown = state.steps.slice(-PAGE_STEPS);
+  if (shown.length < state.steps.length) lines.push(`(${state.steps.length - shown.length} earlier steps)`);
+  for (const step of shown) lines.push(`- ${MARKS[step.status]} ${step.id}: ${step.title}${step.failure ? ` (${step.failure.class})` : ''}`);
+  const left = Object.entries(budgetLeft(state)).map(([kind, n]) => `${kind} ${n}`);
+  if (left.length > 0) lines.push('', `Budget left: ${left.join(', ')}`);
+  return lines.join('\n');
+}
