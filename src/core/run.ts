@@ -122,7 +122,7 @@ export const LIMITS = {
   checkpointBytes: 64 * 1024,
   summaryBytes: 300,
   /** Decisions remembered in state; older ones are caught by the journal's unique key. */
-  decisions: 256,
+  decisions: 64,
   /** Commands taken into one pump turn. */
   commandsPerTurn: 100,
   errorBytes: 1024,

@@ -70,9 +70,10 @@ export const toolCallSucceeded: Fold<'ToolCallSucceeded'> = (state, { data }) =>
   if (!call) return spent;
   if (call.undoOf !== undefined) return markUndone(spent, call.undoOf, 'yes');
   if (call.effect === 'none') return spent;
+  const undoable = call.effect === 'reversible' && toolOf(state, call.tool)?.hasUndo === true;
   const done: EffectDone = {
     callId: call.callId, stepId: call.stepId ?? '', tool: call.tool, version: call.version, effect: call.effect, key: call.key,
-    output: data.output, args: call.args ?? null, undone: 'no',
+    output: undoable ? data.output : { value: null }, args: undoable ? call.args ?? null : null, undone: 'no',
   };
   return { ...spent, effects: last([...spent.effects, done], CAPS.effects) };
 };
