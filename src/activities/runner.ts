@@ -2,7 +2,7 @@
 // After the effect nothing is repeated: what fails later makes the answer poorer, never the effect double. An end that cannot
 // be told is `unknown`, and the claim stays for the gate. Never throws.
 import { canonical, type Json } from '../core/canonical';
-import type { ErrorClass, Failure } from '../core/failure';
+import { ToolError, type ErrorClass, type Failure } from '../core/failure';
 import type { Output } from '../core/run';
 import type { CallNeed, CallResult } from '../core/world';
 import { crashPoint } from '../ports/crash-points';
@@ -39,9 +39,10 @@ async function attempted(deps: HandsDeps, attempt: Attempt, watch: Watch): Promi
     const call = await toolCallOf(deps, {
       ...attempt.asked, callId: need.callId, attempt: need.attempt, key: need.key, resourceVersion: need.resourceVersion ?? null, signal: watch.signal,
     });
+    const undo = await undone(deps, need);
     if (watch.signal.aborted) return await givenUp(deps, claim, watch);
     sending = true;
-    value = jsonOf(await inTime(send(attempt, call, await undone(deps, need)), watch));
+    value = checked(attempt, await inTime(send(attempt, call, undo), watch));
   } catch (error) {
     if (!sending && watch.signal.aborted) return givenUp(deps, claim, watch);
     return claim ? failedEffect(deps, attempt, claim, failureOf(error), sending) : failedReader(failureOf(error), watch);
@@ -165,11 +166,21 @@ function renewal(deps: HandsDeps, { key, fence, leaseMs }: Claim): () => Promise
   };
 }
 
-/** A tool's result as JSON. A result that cannot be written down does not undo the effect: it is kept as null. */
-function jsonOf(result: unknown): Json {
+/**
+ * A tool's result as JSON that fits its schema. After an effect a result that does not is kept as it is, or as null when it
+ * cannot be written down at all: the effect took place. A reader's is refused.
+ */
+function checked({ tool, claim, asked }: Attempt, result: unknown): Json {
+  let parsed = result;
   try {
-    return result === undefined ? null : JSON.parse(canonical(result)) as Json;
-  } catch {
-    return null;
+    if (tool.output && !asked.need.undoOf) parsed = tool.output.parse(result);
+  } catch (error) {
+    if (!claim) throw new ToolError('unknown', 'output-schema', `${tool.name} answered what its output schema refuses: ${failureOf(error).message}`);
+  }
+  try {
+    return parsed === undefined ? null : JSON.parse(canonical(parsed)) as Json;
+  } catch (error) {
+    if (claim) return null;
+    throw new ToolError('unknown', 'output-json', `${tool.name} answered what JSON cannot carry: ${failureOf(error).message}`);
   }
 }

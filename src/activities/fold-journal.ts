@@ -1,0 +1,47 @@
+// Folds a run's journal: from its newest usable checkpoint, page by page. One place for `open` and `checkpoint`, so that
+// both see the same state (I10). What a newer build wrote is never folded halfway: it throws and names what it met.
+import { EVENT_SCHEMA, type RunEvent } from '../core/events';
+import { evolve, knowsEvent } from '../core/evolve';
+import { initialState } from '../core/initial';
+import { LAW, STATE_VERSION, type State } from '../core/state';
+import type { HandsDeps } from './deps';
+import { failureOf } from './failures';
+import { readJson } from './outputs';
+
+type Stores = Pick<HandsDeps, 'journal' | 'artifacts' | 'log'>;
+
+/** The newest state a checkpoint gives; the initial state where there is none that this build can use. */
+export async function startOf({ journal, artifacts, log }: Stores, runId: string, upTo: number): Promise<State> {
+  const saved = await journal.checkpoint(runId);
+  if (!saved || saved.stateVersion !== STATE_VERSION || saved.version > upTo) return initialState(runId);
+  try {
+    return known(await readJson(artifacts, saved.ref) as unknown as State);
+  } catch (error) {
+    log('a checkpoint could not be read; folding the journal from its start', { runId, version: saved.version, error: failureOf(error).message });
+    return initialState(runId);
+  }
+}
+
+/** Folds from `start` up to `upTo`; leaves the last page unfolded in `tail` when `leaveLast` is set. */
+export async function foldOn({ journal }: Stores, start: State, upTo: number, leaveLast = false): Promise<{ state: State; tail: RunEvent[] }> {
+  let state = start;
+  while (state.version < upTo) {
+    const page = await journal.read(state.runId, state.version);
+    const events = page.events.filter((event) => event.seq <= upTo);
+    events.forEach(checkKnown);
+    if (events.length === 0) break;
+    if (leaveLast && (events.at(-1)?.seq ?? 0) >= upTo) return { state, tail: events };
+    state = known(events.reduce(evolve, state));
+  }
+  return { state, tail: [] };
+}
+
+function known(state: State): State {
+  if (state.law > LAW) throw new Error(`Run ${state.runId} follows law ${state.law}, this build knows law ${LAW}; start a worker of the newer build.`);
+  return state;
+}
+
+function checkKnown(event: RunEvent): void {
+  if (event.v <= EVENT_SCHEMA && knowsEvent(event.type)) return;
+  throw new Error(`Event ${event.seq} of run ${event.runId} (${String(event.type)}, schema ${event.v}) is newer than this build; start a worker of the newer build.`);
+}

@@ -1,0 +1,108 @@
+// Gathers the evidence for the recovery gate (DESIGN 4): what the ledger says on its own clock, whether the claim's owner is
+// gone, what the outside knows of the key, and whether resource version and premises still hold. Only looks; the law judges.
+// Throws when the ledger cannot be read, so that Temporal looks again; a tool's own trouble is evidence.
+import { canonical, type Json } from '../core/canonical';
+import type { Premise } from '../core/plan';
+import { LIMITS } from '../core/run';
+import type { GateEvidence, GateNeed } from '../core/world';
+import type { LedgerRow } from '../ports/ledger';
+import type { ToolCall, ToolDefinition } from '../ports/tool';
+import { boundArgs, expectedVersion, parsedArgs } from './arguments';
+import type { HandsDeps } from './deps';
+import { failureOf, oneLine } from './failures';
+import { watched } from './heartbeat';
+import { storeOutput, summaryOf } from './outputs';
+import { toolCallOf, toolOf } from './tool-call';
+import type { Asked } from './types';
+
+interface Question { asked: Asked<GateNeed>; tool: ToolDefinition; args: unknown; call: ToolCall }
+
+export function makeGate(deps: HandsDeps): (asked: Asked<GateNeed>) => Promise<GateEvidence> {
+  return (asked) => watched(async ({ signal }) => {
+    const row = await deps.ledger.get(asked.need.key);
+    const incarnation = await deps.ledger.incarnation();
+    const ledger = ledgerEvidence(deps, row);
+    const question = await questionOf(deps, asked, signal).catch((error: unknown) => ({ error: failureOf(error).message }));
+    const settled = ledger.state === 'done' || ledger.state === 'refused' || ledger.state === 'live';
+    const neverSent = (ledger.state === 'none' || ledger.state === 'released') && incarnation === asked.need.ledgerIncarnation;
+    return {
+      incarnation, ledger, now: row?.now ?? Date.now(),
+      lookUp: settled || neverSent ? { kind: 'not-asked' } : await lookUp(deps, question, row),
+      resourceVersion: settled ? asked.need.resourceVersion : await resourceVersion(question, asked.need),
+      premises: settled ? [] : await premises(deps, question, asked),
+      honoursKey: 'tool' in question && question.tool.honoursKey === true,
+    };
+  });
+}
+
+function ledgerEvidence(deps: HandsDeps, row: LedgerRow | null): GateEvidence['ledger'] {
+  if (!row) return { state: 'none' };
+  if (row.outcome?.kind === 'done') return { state: 'done', output: row.outcome.output, summary: row.outcome.summary };
+  if (row.outcome?.kind === 'refused') return { state: 'refused', failure: row.outcome.failure };
+  if (row.state === 'released') return { state: 'released' };
+  const ownerGone = deps.ownerGone(row.owner);
+  if (row.state === 'claimed' && row.now < row.leaseUntil && !ownerGone) return { state: 'live', leaseUntil: row.leaseUntil };
+  const { fence, firstClaimedAt, sendWindowUntil } = row;
+  return { state: row.state === 'unknown' ? 'unknown' : 'dead', fence, firstClaimedAt, sendWindowUntil, ownerGone };
+}
+
+async function questionOf(deps: HandsDeps, asked: Asked<GateNeed>, signal: AbortSignal): Promise<Question> {
+  const { need, runId, inputRef } = asked;
+  const tool = toolOf(deps, need.tool, need.version);
+  const bound = await boundArgs(deps.artifacts, need.call, true);
+  const args = await parsedArgs(deps.artifacts, tool, bound.args, deps.secret);
+  const call = await toolCallOf(deps, { runId, inputRef, callId: need.callId, attempt: need.n, key: need.key, resourceVersion: need.resourceVersion, signal });
+  return { asked, tool, args, call };
+}
+
+type Asking = Question | { error: string };
+
+async function lookUp(deps: HandsDeps, question: Asking, row: LedgerRow | null): Promise<GateEvidence['lookUp']> {
+  if ('error' in question) return { kind: 'cannot-say', why: question.error };
+  const { tool, args, call, asked } = question;
+  // An undo changes other things than the call does, and no tool says yet whether an undo took place.
+  if (!tool.lookUp || asked.need.undo) return { kind: 'none' };
+  try {
+    const answer = await tool.lookUp({ key: asked.need.key, args, since: row?.firstClaimedAt ?? 0 }, call);
+    if (answer.found === false) return { kind: 'absent' };
+    if (answer.found === 'cannot-say') return { kind: 'cannot-say', why: oneLine(answer.why, LIMITS.errorBytes) };
+    const value = JSON.parse(canonical(answer.output)) as Json;
+    const summary = summaryOf(tool.name, value);
+    const output = await storeOutput(deps.artifacts, value, { name: `${asked.need.callId}-${tool.name}.json`, summary });
+    return { kind: 'found', output, summary, reference: oneLine(answer.reference ?? asked.need.key, LIMITS.summaryBytes) };
+  } catch (error) {
+    return { kind: 'cannot-say', why: failureOf(error).message };
+  }
+}
+
+async function resourceVersion(question: Asking, need: Asked<GateNeed>['need']): Promise<GateEvidence['resourceVersion']> {
+  if (need.resourceVersion === null) return null;
+  if ('error' in question) return { error: question.error };
+  if (!question.tool.resourceVersion) return null;
+  try {
+    return await question.tool.resourceVersion(question.args, question.call);
+  } catch (error) {
+    return { error: failureOf(error).message };
+  }
+}
+
+async function premises(deps: HandsDeps, question: Asking, { need }: Asked<GateNeed>): Promise<GateEvidence['premises']> {
+  return Promise.all(need.premises.map((premise) => premiseNow(deps, question, premise, need)));
+}
+
+/** A premise that cannot be read does not hold: nothing is executed on a guess. */
+async function premiseNow(deps: HandsDeps, question: Asking, premise: Premise, need: Asked<GateNeed>['need']): Promise<GateEvidence['premises'][number]> {
+  const { resource } = premise;
+  const [kind = '', ...rest] = resource.split(':');
+  let expected = '';
+  try {
+    expected = await expectedVersion(deps.artifacts, premise.version, need.call.inputs);
+    const read = Object.hasOwn(deps.resources, kind) ? deps.resources[kind] : undefined;
+    if (!read) throw new Error(`Nothing here reads the version of ${resource}; add a reader named ${kind} under "resources" of the configuration.`);
+    if ('error' in question) throw new Error(question.error);
+    const now = await read(rest.join(':'), question.call);
+    return { resource, expected, now, holds: now === expected };
+  } catch (error) {
+    return { resource, expected, now: oneLine(`cannot be read: ${failureOf(error).message}`, LIMITS.summaryBytes), holds: false };
+  }
+}

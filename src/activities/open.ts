@@ -1,0 +1,64 @@
+// Opens a run at the start of every generation: fresh, restored, superseded or refused (I5). For a fresh run it resolves
+// the agent in this worker's configuration and pins manifest, prompts and policy as artifacts. Decides no event.
+// What another worker could mend (an agent that is missing here, a newer journal) throws: it is tried again and shows in
+// the Web UI; only what can never run is refused.
+import { canonical, sha256Hex, type Json } from '../core/canonical';
+import type { FreshRun } from '../core/commands';
+import { EVENT_SCHEMA } from '../core/events';
+import type { PlanPatch } from '../core/plan';
+import { outlineByReference, parsePlan } from '../core/rules/planning';
+import type { RunInput, RunSpec } from '../core/run';
+import type { HandsDeps, KnownAgent } from './deps';
+import { foldOn, startOf } from './fold-journal';
+import { readJson } from './outputs';
+import type { OpenAnswer } from './types';
+
+type Opened = OpenAnswer extends infer A ? A extends { worker: unknown } ? Omit<A, 'worker'> : never : never;
+
+export function makeOpen(deps: HandsDeps): (input: RunInput) => Promise<OpenAnswer> {
+  return async (input) => ({ worker: deps.worker, ...await opened(deps, input) }) as OpenAnswer;
+}
+
+async function opened(deps: HandsDeps, input: RunInput): Promise<Opened> {
+  const { runId, epoch } = input;
+  const [head, row] = [await deps.journal.head(runId), await deps.journal.row(runId)];
+  if (!head || !row) throw new Error(`The journal of this worker does not know run ${runId}; start a worker on the state folder in which the run was accepted.`);
+  if (row.inputDigest !== input.inputDigest) return { kind: 'refused', why: `Run ${runId} was accepted with other input (${row.inputDigest.slice(0, 12)} is not ${input.inputDigest.slice(0, 12)}).` };
+  if (head.epoch > epoch) return { kind: 'superseded', epoch: head.epoch };
+  if (head.version === 0) return fresh(deps, input, row.title);
+  const { state, tail } = await foldOn(deps, await startOf(deps, runId, head.version), head.version, true);
+  return { kind: 'restored', checkpoint: state.version > 0 ? state : null, tail, more: false };
+}
+
+async function fresh(deps: HandsDeps, input: RunInput, title: string): Promise<Opened> {
+  const spec = await readJson(deps.artifacts, input.inputRef) as unknown as RunSpec;
+  const agent = deps.agents.get(spec.agent);
+  if (!agent) throw new Error(`No agent is called ${spec.agent} in this worker's configuration (known: ${[...deps.agents.keys()].join(', ') || 'none'}); add it to longhaul.config, or start a worker that has it.`);
+  const { manifest } = agent;
+  const plan = declaredPlan(spec, input, agent);
+  if ('reasons' in plan) return { kind: 'refused', why: `The plan of run ${input.runId} cannot be followed: ${plan.reasons.join(' ')}`.slice(0, 4_096) };
+  const run: FreshRun = {
+    agent: manifest, pins: await pinned(deps, agent), budget: { ...manifest.budget, ...spec.budget }, owner: spec.owner,
+    seed: sha256Hex(`${input.runId}|${input.inputDigest}`), title: title || agent.title(spec), inputDigest: input.inputDigest, inputRef: input.inputRef,
+    ledgerIncarnation: await deps.ledger.incarnation(), plan: plan.patch,
+  };
+  return { kind: 'fresh', fresh: run };
+}
+
+function declaredPlan(spec: RunSpec, { inputRef }: RunInput, { manifest }: KnownAgent): { patch: PlanPatch | null } | { reasons: string[] } {
+  if (spec.plan === null) {
+    return manifest.planner === 'model' ? { patch: null } : { reasons: [`Agent ${manifest.name} follows declared plans; start the run with one.`] };
+  }
+  const parsed = parsePlan(spec.plan, manifest.tools, { model: manifest.model !== null });
+  return 'reasons' in parsed ? parsed : { patch: outlineByReference(parsed.patch, inputRef, ['plan']) };
+}
+
+async function pinned(deps: HandsDeps, { manifest, prompts }: KnownAgent): Promise<FreshRun['pins']> {
+  const policy = deps.policy.describe();
+  const json = (value: unknown, name: string) => deps.artifacts.write(Buffer.from(canonical(value as Json)), { mediaType: 'application/json', summary: `${name} of ${manifest.name} ${manifest.version}`, name: `${name}.json` });
+  return {
+    build: deps.build, manifest: await json(manifest, 'manifest'), prompts: await json(prompts, 'prompts'),
+    policy: await deps.artifacts.write(Buffer.from(policy.text), { mediaType: 'text/plain', summary: `policy ${policy.name}`, name: 'policy.txt' }),
+    model: manifest.model, eventSchema: EVENT_SCHEMA,
+  };
+}

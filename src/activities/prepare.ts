@@ -1,0 +1,55 @@
+// Prepares a call with an effect before anybody is asked about it (DESIGN 4, step 0): binds and checks the arguments, digests
+// them with secrets as names, reads the resource version, stores the preview and asks policy. Changes nothing outside.
+// Never throws: a fault is a failed result with a class.
+import { canonical } from '../core/canonical';
+import type { ArtifactRef } from '../core/run';
+import type { PrepareNeed, PrepareResult } from '../core/world';
+import type { ToolCall, ToolDefinition } from '../ports/tool';
+import { boundArgs, parsedArgs } from './arguments';
+import type { HandsDeps } from './deps';
+import { failureOf } from './failures';
+import { watched } from './heartbeat';
+import { storeOutput } from './outputs';
+import { toolCallOf, toolOf } from './tool-call';
+import type { Asked } from './types';
+
+/** Bytes of a preview that are kept. */
+const PREVIEW_BYTES = 64 * 1024;
+/** Bytes of arguments that policy reads. */
+const POLICY_BYTES = 64 * 1024;
+
+export function makePrepare(deps: HandsDeps): (asked: Asked<PrepareNeed>) => Promise<PrepareResult> {
+  return async (asked) => {
+    try {
+      return await watched(({ signal }) => prepared(deps, asked, signal));
+    } catch (error) {
+      return { kind: 'failed', failure: failureOf(error) };
+    }
+  };
+}
+
+async function prepared(deps: HandsDeps, asked: Asked<PrepareNeed>, signal: AbortSignal): Promise<PrepareResult> {
+  const { need, runId, inputRef } = asked;
+  const tool = toolOf(deps, need.tool, need.version);
+  const bound = await boundArgs(deps.artifacts, need.call, false);
+  const args = await parsedArgs(deps.artifacts, tool, bound.args, deps.secret);
+  const call = await toolCallOf(deps, { runId, inputRef, callId: need.callId, attempt: 0, key: need.key, resourceVersion: null, signal });
+  const policy = await deps.policy.decide({
+    runId, agent: need.agent, owner: need.owner, tool: tool.name, version: tool.version, effect: need.effect, argsDigest: bound.digest,
+    args: Buffer.byteLength(canonical(bound.args)) <= POLICY_BYTES ? bound.args : { $digest: bound.digest },
+  });
+  const resourceVersion = tool.resourceVersion ? await tool.resourceVersion(args, call) : null;
+  const previewRef = policy.decision === 'ask' ? await preview(deps, tool, args, call) : undefined;
+  return {
+    kind: 'prepared', argsDigest: bound.digest, resourceVersion, policy, ...(previewRef ? { previewRef } : {}),
+    args: await storeOutput(deps.artifacts, bound.args, { name: `${need.stepId}-arguments.json`, summary: `arguments of ${tool.name}` }),
+  };
+}
+
+/** What a person is shown before deciding; without one they see the arguments. */
+async function preview(deps: HandsDeps, tool: ToolDefinition, args: unknown, call: ToolCall): Promise<ArtifactRef | undefined> {
+  if (!tool.preview) return undefined;
+  const text = Buffer.from(await tool.preview(args, call), 'utf8');
+  const cut = text.length > PREVIEW_BYTES ? Buffer.concat([text.subarray(0, PREVIEW_BYTES), Buffer.from('\n[cut]\n')]) : text;
+  return deps.artifacts.write(cut, { mediaType: 'text/plain', summary: `what ${tool.name} is about to do`, name: `${call.callId}-preview.txt` });
+}
