@@ -33,10 +33,10 @@ export type OperationName = keyof Operations;
 export type Arguments<Name extends OperationName> = Operations[Name] extends (db: Connection, ...rest: infer Rest) => unknown ? Rest : never;
 export type Answer<Name extends OperationName> = ReturnType<Operations[Name]>;
 
-/** What the thread is told and what it says; `close` ends it after everything asked before. */
+/** What the thread is told and what it says; `close` ends it after everything asked before. Answers are JSON text. */
 export type Request = { id: number; name: OperationName; values: unknown[] } | { close: true };
 export type Reply =
   | { ready: true } | { refused: { code: string; message: string } }
-  | { id: number; answer: unknown } | { id: number; error: { code: string; message: string } };
+  | { id: number; answer: string | undefined } | { id: number; error: { code: string; message: string } };
 /** What the thread is started with. `patienceMs`: how long a request waits for another process's lock. */
 export interface ThreadOptions { file: string; mark: string; patienceMs: number }

@@ -52,7 +52,7 @@ async function patiently<T>(since: number, attempt: () => T): Promise<T> {
 async function read(db: Connection, request: Asked): Promise<void> {
   try {
     const answer = await patiently(request.since, () => (reads as Record<string, Operation>)[request.name]!(db, ...request.values));
-    say({ id: request.id, answer });
+    say({ id: request.id, answer: JSON.stringify(answer) });
   } catch (error) {
     fail(request, error);
   }
@@ -64,7 +64,7 @@ function runOne(db: Connection, request: Asked): Reply {
   try {
     const answer = (writes as Record<string, Operation>)[request.name]!(db, ...request.values);
     db.exec('RELEASE one');
-    return { id: request.id, answer };
+    return { id: request.id, answer: JSON.stringify(answer) };
   } catch (error) {
     if (!db.inTransaction) throw error;
     db.exec('ROLLBACK TO one');

@@ -12,7 +12,7 @@ const COMPILED = path.join(__dirname, 'store.thread.js');
 const SOURCE = path.join(__dirname, 'store.thread.ts');
 const FROM_SOURCE = `
   const from = require('node:module').createRequire(${JSON.stringify(SOURCE)});
-  from('jiti').createJiti(${JSON.stringify(SOURCE)}, { fsCache: false })(${JSON.stringify(SOURCE)});
+  from('jiti').createJiti(${JSON.stringify(SOURCE)}, { fsCache: true })(${JSON.stringify(SOURCE)});
 `;
 
 interface Waiting { resolve(answer: never): void; reject(error: StoreError): void }
@@ -72,7 +72,7 @@ export class StoreThread {
     this.waiting.delete(id);
     const error = 'error' in reply ? reply.error : 'refused' in reply ? reply.refused : null;
     if (error !== null) waiting?.reject(new StoreError(error.code as StoreErrorCode, error.message));
-    else waiting?.resolve(('answer' in reply ? reply.answer : undefined) as never);
+    else waiting?.resolve(('answer' in reply && reply.answer !== undefined ? JSON.parse(reply.answer) : undefined) as never);
     if (this.waiting.size === 0 && this.ended === null) this.worker.unref();
   }
 

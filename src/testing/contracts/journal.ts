@@ -1,0 +1,175 @@
+// Contract suite of the journal port: run it against any store to know that the conductor may trust it.
+// One process here; several processes, kills and locks stand in journal-processes.
+import { strict as assert } from 'node:assert';
+import type { AppendAnswer, JournalPort } from '../../ports/journal';
+import { TAIL_BYTES } from '../../ports/journal';
+import { journalBetweenProcesses } from './journal-processes';
+import { batchOf, messageAt, refOf, rowFor, waitOn } from './samples';
+import { rejects, same, suite } from './suite';
+import type { OpenForTest, Promised } from './suite';
+
+/** Registers the suite. `open` makes a fresh, empty store for each test. */
+export function journalContract(name: string, open: OpenForTest): void {
+  suite(`${name}: runs are accepted before any work`, open, accepting);
+  suite(`${name}: append`, open, appending);
+  suite(`${name}: the runs row, waits and checkpoints`, open, rows);
+  journalBetweenProcesses(name, open);
+}
+
+const kindOf = ({ kind }: { kind: string }): string => kind;
+const allOf = async (journal: JournalPort, runId: string): Promise<number[]> => (await journal.exportRows(runId, 0, 10_000)).map(({ event }) => event.seq);
+
+const accepting: Promised = {
+  'a run is accepted once; the same input again is known; another input is told apart': async ({ stores: { journal } }) => {
+    same(await journal.accept(rowFor('r1')), { kind: 'accepted' });
+    same(await journal.accept(rowFor('r1', { title: 'again', createdAt: 5_000 })), { kind: 'known', row: rowFor('r1') });
+    same(await journal.accept(rowFor('r1', { inputDigest: 'other' })), { kind: 'other-input', row: rowFor('r1') });
+    same(await journal.head('r1'), { epoch: 0, version: 0, executionId: null });
+  },
+  'an accepted run is there after a restart, and an unknown one is null': async ({ stores: { journal }, again }) => {
+    await journal.accept(rowFor('r1'));
+    const other = await again();
+    same(await other.journal.row('r1'), rowFor('r1'));
+    same(await other.journal.row('r2'), null);
+    same(await other.journal.head('r2'), null);
+    await other.close();
+  },
+  'two that accept one id at once get one accepted and one known': async ({ stores: { journal } }) => {
+    const kinds = (await Promise.all([journal.accept(rowFor('r1')), journal.accept(rowFor('r1'))])).map(kindOf);
+    same(kinds.sort(), ['accepted', 'known']);
+  },
+};
+
+const appending: Promised = {
+  'a batch that follows the head is appended, read back as it was, and moves the head': async ({ stores: { journal } }) => {
+    await journal.accept(rowFor('r1'));
+    const batch = batchOf('r1', 0, 3);
+    same(await journal.append(batch), { kind: 'appended', version: 3 });
+    same(await journal.read('r1', 0), { events: batch.events, more: false });
+    same(await journal.read('r1', 2), { events: batch.events.slice(2), more: false });
+    same(await journal.read('r1', 0, 2), { events: batch.events.slice(0, 2), more: true });
+    same(await journal.head('r1'), { epoch: 0, version: 3, executionId: 'x1' });
+  },
+  'I10 the same execution that lost its task gets the journal back, also when only times differ': async ({ stores: { journal } }) => {
+    await journal.accept(rowFor('r1'));
+    const first = batchOf('r1', 0, 2);
+    await journal.append(first);
+    const later = batchOf('r1', 0, 2);
+    later.events.forEach((event) => { event.at += 5_000; });
+    same(await journal.append(later), { kind: 'diverged', tail: first.events, more: false });
+    same(await allOf(journal, 'r1'), [1, 2]);
+  },
+  'a long tail comes in pages of at most TAIL_BYTES that join without a gap': async ({ stores: { journal } }) => {
+    await journal.accept(rowFor('r1'));
+    for (let version = 0; version < 60; version += 20) await journal.append(batchOf('r1', version, 20, { text: 'é'.repeat(4_000) }));
+    const seen: number[] = [];
+    for (let more = true; more;) {
+      const answer: AppendAnswer = await journal.append(batchOf('r1', seen.length, 1));
+      assert.equal(answer.kind, 'diverged');
+      if (answer.kind !== 'diverged') return;
+      assert.ok(answer.tail.reduce((bytes, event) => bytes + Buffer.byteLength(JSON.stringify(event)), 0) <= TAIL_BYTES);
+      seen.push(...answer.tail.map(({ seq }) => seq));
+      more = answer.more;
+    }
+    same(seen, Array.from({ length: 60 }, (_, index) => index + 1));
+  },
+  'an event larger than a page is a page of its own': async ({ stores: { journal } }) => {
+    await journal.accept(rowFor('r1'));
+    await journal.append({ ...batchOf('r1', 0, 3), events: [messageAt('r1', 1), messageAt('r1', 2, 'x'.repeat(2 * TAIL_BYTES)), messageAt('r1', 3)] });
+    const pages = [0, 1, 2].map(async (after) => { const { events, more } = await journal.read('r1', after); return [events.map(({ seq }) => seq), more]; });
+    same(await Promise.all(pages), [[[1], true], [[2], true], [[3], false]]);
+  },
+  'one event of another execution in the tail means behind, wherever it stands': async ({ stores: { journal } }) => {
+    await journal.accept(rowFor('r1'));
+    await journal.append(batchOf('r1', 0, 2));
+    await journal.append(batchOf('r1', 2, 1, { executionId: 'x2' }));
+    same(await journal.append(batchOf('r1', 2, 1)), { kind: 'behind' });
+    same(await journal.append(batchOf('r1', 0, 1)), { kind: 'behind' });
+    await journal.append(batchOf('r1', 3, 1));
+    same(await journal.append(batchOf('r1', 0, 1)), { kind: 'behind' });
+    same((await journal.append(batchOf('r1', 3, 1))).kind, 'diverged');
+  },
+  'an idempotency key that is in already is answered by its position, and nothing of the batch is kept': async ({ stores: { journal } }) => {
+    await journal.accept(rowFor('r1'));
+    await journal.append({ ...batchOf('r1', 0, 1), events: [messageAt('r1', 1, 'a', 'msg:m1')] });
+    const events = [messageAt('r1', 2, 'b', 'msg:m2'), messageAt('r1', 3, 'a', 'msg:m1')];
+    same(await journal.append({ ...batchOf('r1', 1, 2), events }), { kind: 'duplicate', hits: [{ idempotencyKey: 'msg:m1', seq: 1 }] });
+    same(await allOf(journal, 'r1'), [1]);
+    same((await journal.row('r1'))?.version, 1);
+    same((await journal.append({ ...batchOf('r1', 1, 1), events: [messageAt('r1', 2, 'b', 'msg:m2')] })).kind, 'appended');
+  },
+  'the same idempotency key in another run is no duplicate': async ({ stores: { journal } }) => {
+    for (const runId of ['r1', 'r2']) {
+      await journal.accept(rowFor(runId));
+      same((await journal.append({ ...batchOf(runId, 0, 1), events: [messageAt(runId, 1, 'a', 'msg:m1')] })).kind, 'appended');
+    }
+  },
+  'the epoch is raised by compare-and-set, and an older epoch is fenced, whatever version it expects': async ({ stores: { journal } }) => {
+    await journal.accept(rowFor('r1'));
+    await journal.append(batchOf('r1', 0, 2));
+    same(await journal.raiseEpoch('r1', 0), { epoch: 1, raised: true });
+    same(await journal.raiseEpoch('r1', 0), { epoch: 1, raised: false });
+    for (const version of [0, 2]) same(await journal.append(batchOf('r1', version, 1)), { kind: 'fenced', epoch: 1 });
+    same(await journal.append(batchOf('r1', 2, 1, { epoch: 1, executionId: 'x2' })), { kind: 'appended', version: 3 });
+    same((await journal.row('r1'))?.epoch, 1);
+    same((await journal.exportRows('r1', 1, 10)).map(({ event, epoch, executionId }) => [event.seq, epoch, executionId]), [[2, 0, 'x1'], [3, 1, 'x2']]);
+  },
+  'what only a defect can ask for is refused with a sentence and keeps nothing': async ({ stores: { journal } }) => {
+    await rejects(journal.append(batchOf('r1', 0, 1)), /never accepted/);
+    await rejects(journal.raiseEpoch('r1', 0), /never accepted/);
+    await journal.accept(rowFor('r1'));
+    await rejects(journal.append(batchOf('r1', 4, 1)), /ends at 0.*older copy/);
+    await rejects(journal.append(batchOf('r1', 0, 1, { epoch: 3 })), /epoch 0/);
+    await rejects(journal.append({ ...batchOf('r1', 0, 1), events: [messageAt('r1', 2)] }), /must be r1#1/);
+    await rejects(journal.append({ ...batchOf('r1', 0, 1), events: [messageAt('r2', 1)] }), /must be r1#1/);
+    await rejects(journal.append({ ...batchOf('r1', 0, 2), events: [messageAt('r1', 1, 'a', 'k'), messageAt('r1', 2, 'b', 'k')] }), /stands twice/);
+    same(await journal.read('r1', 0), { events: [], more: false });
+  },
+  'a request that throws spoils none of those that are committed with it': async ({ stores: { journal } }) => {
+    const ids = Array.from({ length: 20 }, (_, index) => `r${index}`);
+    await Promise.all(ids.map((runId) => journal.accept(rowFor(runId))));
+    const asked = ids.map((runId, index) => journal.append(batchOf(runId, index % 3 === 0 ? 7 : 0, 2)).then(kindOf, () => 'threw'));
+    same(await Promise.all(asked), ids.map((_, index) => (index % 3 === 0 ? 'threw' : 'appended')));
+    for (const [index, runId] of ids.entries()) same(await allOf(journal, runId), index % 3 === 0 ? [] : [1, 2]);
+  },
+};
+
+const rows: Promised = {
+  'the row follows each batch, but keeps what was accepted': async ({ stores: { journal } }) => {
+    await journal.accept(rowFor('r1'));
+    const row = rowFor('r1', { status: 'waiting', detail: 'waits', createdAt: 9, inputRef: refOf('b'), inputDigest: 'b', updatedAt: 2_000 });
+    await journal.append({ ...batchOf('r1', 0, 1), row });
+    same(await journal.row('r1'), rowFor('r1', { status: 'waiting', detail: 'waits', version: 1, updatedAt: 2_000 }));
+  },
+  'runs are listed newest first, by state, by what they wait for, and page by page': async ({ stores: { journal } }) => {
+    for (const n of [1, 2, 3, 4, 5]) await journal.accept(rowFor(`r${n}`, { createdAt: n < 3 ? 10 : n * 10 }));
+    await journal.append({ ...batchOf('r2', 0, 1), row: rowFor('r2', { status: 'waiting', waits: [waitOn('a-1')] }) });
+    await journal.append({ ...batchOf('r4', 0, 1), row: rowFor('r4', { status: 'waiting', waits: [waitOn('q-1', 'question')] }) });
+    const ids = async (query: Parameters<JournalPort['list']>[0]): Promise<string[]> => (await journal.list(query)).map(({ runId }) => runId);
+    same(await ids({ limit: 10 }), ['r5', 'r4', 'r3', 'r2', 'r1']);
+    same(await ids({ limit: 2 }), ['r5', 'r4']);
+    same(await ids({ limit: 2, before: 'r4' }), ['r3', 'r2']);
+    same(await ids({ limit: 2, before: 'r2' }), ['r1']);
+    same(await ids({ limit: 9, status: ['waiting'] }), ['r4', 'r2']);
+    same(await ids({ limit: 9, status: ['waiting'], waitingFor: ['approval', 'time'] }), ['r2']);
+    same(await ids({ limit: 9, status: [] }), []);
+    await rejects(journal.list({ limit: 1, before: 'nobody' }), /no run nobody/);
+  },
+  'a wait leads to its run while it is open and for ever after': async ({ stores: { journal } }) => {
+    await journal.accept(rowFor('r1'));
+    await journal.append({ ...batchOf('r1', 0, 1), row: rowFor('r1', { waits: [waitOn('a-1'), waitOn('q-1', 'question')] }) });
+    await journal.append({ ...batchOf('r1', 1, 1), row: rowFor('r1', { waits: [waitOn('q-1', 'question')] }) });
+    same(await Promise.all(['a-1', 'q-1', 'a-2'].map((waitId) => journal.runOfWait(waitId))), ['r1', 'r1', null]);
+    same((await journal.list({ limit: 9, waitingFor: ['approval'] })).length, 0);
+    same((await journal.list({ limit: 9, waitingFor: ['question'] })).length, 1);
+  },
+  'checkpoints are kept, listed oldest first, and the newest is found': async ({ stores: { journal }, again }) => {
+    const at = (version: number) => ({ runId: 'r1', version, stateVersion: 1, ref: refOf('c'), at: version });
+    same(await journal.checkpoint('r1'), null);
+    for (const version of [25, 50, 25]) await journal.saveCheckpoint(at(version));
+    const other = await again();
+    same(await other.journal.checkpoint('r1'), at(50));
+    same(await other.journal.checkpoints('r1'), [at(25), at(50)]);
+    await other.close();
+  },
+};
