@@ -2,11 +2,11 @@
 // both see the same state (I10). What a newer build wrote is never folded halfway: it throws and names what it met.
 import { EVENT_SCHEMA, type RunEvent } from '../core/events';
 import { evolve, knowsEvent } from '../core/evolve';
+import { restore } from '../core/checkpoint';
 import { initialState } from '../core/initial';
 import { LAW, STATE_VERSION, type State } from '../core/state';
 import type { HandsDeps } from './deps';
 import { failureOf } from './failures';
-import { readJson } from './outputs';
 
 type Stores = Pick<HandsDeps, 'journal' | 'artifacts' | 'log'>;
 
@@ -15,7 +15,8 @@ export async function startOf({ journal, artifacts, log }: Stores, runId: string
   const saved = await journal.checkpoint(runId);
   if (!saved || saved.stateVersion !== STATE_VERSION || saved.version > upTo) return initialState(runId);
   try {
-    return known(await readJson(artifacts, saved.ref) as unknown as State);
+    const state = restore(new TextDecoder().decode(await artifacts.read(saved.ref.sha256)));
+    return state ? known(state) : initialState(runId);
   } catch (error) {
     log('a checkpoint could not be read; folding the journal from its start', { runId, version: saved.version, error: failureOf(error).message });
     return initialState(runId);

@@ -5,7 +5,7 @@ import type { RunEvent } from '../core/events';
 import type { ArtifactRef, RunInput } from '../core/run';
 import type { State } from '../core/state';
 import type { CallNeed, CallResult, CheckpointResult, GateEvidence, GateNeed, ModelNeed, ModelResult, PrepareNeed, PrepareResult } from '../core/world';
-import type { AppendAnswer, AppendRequest } from '../ports/journal';
+import type { AppendAnswer, AppendRequest } from '../core/append';
 
 /** A need on its way to an activity: what only the conductor uses is left behind. */
 export type Bare<N> = Omit<N, 'begun' | 'summary' | 'id'>;

@@ -8,7 +8,7 @@ import { evolve } from '../core/evolve';
 import { initialState } from '../core/initial';
 import type { RunInput } from '../core/run';
 import type { State } from '../core/state';
-import type { AppendAnswer, AppendRequest } from '../ports/journal';
+import type { AppendAnswer, AppendRequest } from '../core/append';
 import { patient, quick } from './hands';
 
 type Plumbing = Pick<Hands, 'open' | 'read' | 'append'>;

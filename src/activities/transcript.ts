@@ -1,0 +1,114 @@
+// What a model has seen and done so far in a run, read from the journal: its earlier answers, what came of each call, and
+// what people said in between. Reads events and the stored answers only; renders nothing (assemble.ts does).
+// The same journal version gives the same transcript, so that a retry sees what the first attempt saw.
+import type { Json } from '../core/canonical';
+import type { EventData, RunEvent } from '../core/events';
+import type { Failure } from '../core/failure';
+import type { StepOutline } from '../core/plan';
+import type { Output } from '../core/run';
+import type { ArtifactsPort } from '../ports/artifacts';
+import type { JournalPort } from '../ports/journal';
+import { loadOutput } from './outputs';
+
+/** A call of a tool as the model made it. `steps` are the steps that came of it, `error` why none did. */
+export interface MadeCall { id: string; tool: string; args: Json; steps: string[]; error?: string }
+
+/** A model's answer as it is stored, whole: `ModelCallSucceeded.output` of purpose `plan`. */
+export interface StoredAnswer { v: 1; text: string; finish: string; calls: MadeCall[] }
+
+/** How a step stands at the transcript's version. */
+export type StepEnd =
+  | { is: 'open' } | { is: 'dropped' }
+  | { is: 'done'; output: Output }
+  | { is: 'failed'; failure: Failure }
+  | { is: 'skipped'; why: string };
+
+/** One answer of the model, with what followed it. */
+export interface Turn { callId: string; answer: StoredAnswer; accepted: ReadonlySet<string>; reasons: string[]; notes: string[] }
+
+export interface Transcript {
+  created: EventData['RunCreated'];
+  goal: string;
+  /** Steps that no model made: those of a declared plan. */
+  declared: StepOutline[];
+  steps: Map<string, StepEnd>;
+  turns: Turn[];
+  /** What was said before the first answer. */
+  notes: string[];
+}
+
+/** While it is read: the answers are loaded at the end, and sets still grow. */
+interface Reading extends Omit<Transcript, 'created' | 'turns'> {
+  created: EventData['RunCreated'] | null;
+  turns: { callId: string; output?: Output; text: string; accepted: Set<string>; reasons: string[]; notes: string[] }[];
+  planCalls: Set<string>;
+  messages: { text: Output; actor: string; notes: string[]; at: number }[];
+}
+
+/**
+ * Reads a run's journal up to version `upTo`. Throws an Error when the run is not there, and ArtifactError when a stored
+ * answer is missing or damaged: nothing partial is ever shown to a model.
+ */
+export async function readTranscript(journal: JournalPort, artifacts: ArtifactsPort, runId: string, upTo: number): Promise<Transcript> {
+  const reading: Reading = { created: null, goal: '', declared: [], steps: new Map(), turns: [], notes: [], planCalls: new Set(), messages: [] };
+  for (let after = 0, more = true; more && after < upTo; ) {
+    const page = await journal.read(runId, after);
+    for (const event of page.events) if (event.seq <= upTo) take(reading, event);
+    after = page.events.at(-1)?.seq ?? upTo;
+    more = page.more;
+  }
+  if (!reading.created) throw new Error(`The journal holds no run ${runId}.`);
+  // From the end, so that the places of those before stay as they were.
+  for (const { text, actor, notes, at } of reading.messages.reverse()) notes.splice(at, 0, `Note from ${actor}: ${asText(await loadOutput(artifacts, text))}`);
+  const turns = await Promise.all(reading.turns.map(async ({ output, text, ...turn }) => ({ ...turn, answer: await answerOf(artifacts, output, text) })));
+  return { created: reading.created, goal: reading.goal, declared: reading.declared, steps: reading.steps, notes: reading.notes, turns };
+}
+
+function take(to: Reading, event: RunEvent): void {
+  switch (event.type) {
+    case 'RunCreated': to.created = event.data; return;
+    case 'ModelCallRequested': if (event.data.purpose === 'plan') to.planCalls.add(event.data.callId); return;
+    case 'ModelCallSucceeded': {
+      const { callId, output, text } = event.data;
+      if (to.planCalls.has(callId)) to.turns.push({ callId, text: text ?? '', accepted: new Set(), reasons: [], notes: [], ...(output ? { output } : {}) });
+      return;
+    }
+    case 'PlanAccepted': return accept(to, event.data);
+    case 'PlanRejected': {
+      const turn = to.turns.find(({ callId }) => callId === event.data.by);
+      if (turn) turn.reasons.push(...event.data.reasons);
+      else notesOf(to).push(`The plan was refused: ${event.data.reasons.join(' ')}`);
+      return;
+    }
+    case 'StepCompleted': to.steps.set(event.data.stepId, { is: 'done', output: event.data.output }); return;
+    case 'StepFailed': to.steps.set(event.data.stepId, { is: 'failed', failure: event.data.failure }); return;
+    case 'StepSkipped': to.steps.set(event.data.stepId, { is: 'skipped', why: event.data.why }); return;
+    case 'UserMessageReceived': {
+      const notes = notesOf(to);
+      to.messages.push({ text: event.data.text, actor: event.actor.id, notes, at: notes.length });
+      return;
+    }
+    default:
+  }
+}
+
+function accept(to: Reading, { by, goal, add, drop }: EventData['PlanAccepted']): void {
+  if (goal !== '') to.goal = goal;
+  const turn = to.turns.find(({ callId }) => callId === by);
+  for (const step of add) {
+    to.steps.set(step.id, { is: 'open' });
+    turn?.accepted.add(step.id);
+  }
+  if (!turn) to.declared.push(...add);
+  for (const id of drop) if (to.steps.get(id)?.is === 'open') to.steps.set(id, { is: 'dropped' });
+}
+
+/** Where a remark belongs: after the newest answer, or before the first. */
+const notesOf = (to: Reading): string[] => to.turns.at(-1)?.notes ?? to.notes;
+
+async function answerOf(artifacts: ArtifactsPort, output: Output | undefined, text: string): Promise<StoredAnswer> {
+  if (!output) return { v: 1, text, finish: 'stop', calls: [] };
+  return (await loadOutput(artifacts, output)) as unknown as StoredAnswer;
+}
+
+const asText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));

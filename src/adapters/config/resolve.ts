@@ -1,0 +1,80 @@
+// Makes of a checked configuration what the runtime works with: agents ready to be pinned, and names of services and secrets
+// resolved at the moment of use, in this process, so that a new port or a new key changes no digest and no event.
+import { readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import type { AgentConfig, Config } from '../../config';
+import type { Json } from '../../core/canonical';
+import { ToolError } from '../../core/failure';
+import type { AgentManifest, RunSpec } from '../../core/run';
+import { toolManifest } from '../tools/define-tool';
+
+export interface ResolvedAgent { manifest: AgentManifest; prompts: Record<string, string>; title(spec: RunSpec): string }
+
+/** Agents by name. `defaultModel` is what an agent without a model of its own gets. */
+export function resolveAgents(config: Config, defaultModel: string | null): ReadonlyMap<string, ResolvedAgent> {
+  return new Map(config.agents.map((agent) => [agent.name, resolveAgent(agent, config, defaultModel)]));
+}
+
+function resolveAgent(agent: AgentConfig, { tools }: Config, defaultModel: string | null): ResolvedAgent {
+  const wanted = agent.tools && new Set(agent.tools);
+  return {
+    manifest: {
+      name: agent.name, version: agent.version, planner: agent.planner, model: agent.model ?? defaultModel,
+      tools: tools.filter((tool) => !wanted || wanted.has(tool.name)).map(toolManifest),
+      budget: agent.budget ?? {}, maxParallel: agent.maxParallel ?? 4, maxRejectedPlans: agent.maxRejectedPlans ?? 3,
+      maxOutputTokens: agent.maxOutputTokens ?? 4_096, maxInputTokens: agent.maxInputTokens ?? 32_768,
+    },
+    prompts: agent.prompts ?? {},
+    title: (spec) => (agent.title?.(spec) ?? titleOf(spec)).slice(0, 200),
+  };
+}
+
+function titleOf({ agent, input, plan }: RunSpec): string {
+  const member = (value: Json | null, name: string): string => {
+    const found = typeof value === 'object' && value !== null && !Array.isArray(value) ? value[name] : undefined;
+    return typeof found === 'string' ? found.trim() : '';
+  };
+  return member(plan, 'goal') || member(input, 'question') || agent;
+}
+
+/** Base URL of a named service: the variable LONGHAUL_SERVICE_<NAME>, the configuration, `services.json` in the state folder. */
+export function serviceResolver(config: Config, stateDir: string): (name: string) => string {
+  return (name) => {
+    const variable = `LONGHAUL_SERVICE_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
+    const set = process.env[variable];
+    if (set) return set;
+    const declared = config.services && Object.hasOwn(config.services, name) ? config.services[name] : undefined;
+    if (declared) return typeof declared === 'function' ? declared() : declared.url;
+    const running = runningServices(stateDir)[name]?.url;
+    if (typeof running === 'string') return running;
+    throw new ToolError('permission', 'service', `No service is called ${name}; start it with longhaul dev, or set ${variable} to its URL.`);
+  };
+}
+
+function runningServices(stateDir: string): Record<string, { url?: string }> {
+  try {
+    return JSON.parse(readFileSync(path.join(stateDir, 'services.json'), 'utf8')) as Record<string, { url?: string }>;
+  } catch {
+    return {};
+  }
+}
+
+/** Value of a secret by name. A file that others may read is refused. */
+export function secretResolver(config: Config, folder: string): (name: string) => string {
+  return (name) => {
+    const place = config.secrets && Object.hasOwn(config.secrets, name) ? config.secrets[name] : { env: name };
+    const value = place && 'file' in place ? fromFile(path.resolve(folder, place.file), name) : process.env[(place as { env: string }).env];
+    if (value) return value;
+    throw new ToolError('permission', 'secret', `The secret ${name} is not set; set it where the worker runs, and settle the run as retry.`);
+  };
+}
+
+function fromFile(file: string, name: string): string {
+  try {
+    if ((statSync(file).mode & 0o077) !== 0) throw new ToolError('permission', 'secret', `The file of the secret ${name} may be read by others; give it mode 0600.`);
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    if (error instanceof ToolError) throw error;
+    throw new ToolError('permission', 'secret', `The file of the secret ${name} cannot be read; put the value there with mode 0600.`);
+  }
+}
