@@ -32,7 +32,7 @@ export class Peer {
     });
   }
 
-  static async start({ elsewhere }: StoresUnderTest): Promise<Peer> {
+  static async start({ elsewhere }: Pick<StoresUnderTest, 'elsewhere'>): Promise<Peer> {
     const opened = [elsewhere.module, elsewhere.argument];
     const child = existsSync(COMPILED)
       ? fork(COMPILED, opened, { serialization: 'advanced', execArgv: [] })
