@@ -1,0 +1,41 @@
+// The process's log: pino, to a file or stderr, with Temporal's own log forwarded to it. Member names that usually hold
+// secrets are removed. Can be installed once per process, since Temporal's runtime can; later calls answer the same log.
+import { DefaultLogger, Runtime, type LogLevel } from '@temporalio/worker';
+import pino, { type Logger } from 'pino';
+
+export interface LogOptions { file?: string; level: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
+
+export interface Log {
+  info(message: string, about?: Record<string, unknown>): void;
+  warn(message: string, about?: Record<string, unknown>): void;
+}
+
+const REDACT = ['password', 'secret', 'token', 'apiKey', 'authorization', 'cookie', 'headers', '*.password', '*.secret', '*.token', '*.apiKey', '*.authorization'];
+
+let installed: Log | undefined;
+
+export function installLogger({ file, level }: LogOptions): Log {
+  if (installed) return installed;
+  const out = pino({ level, redact: { paths: REDACT, censor: '[removed]' } }, pino.destination({ dest: file ?? 2, sync: true, mkdir: true }));
+  Runtime.install({
+    logger: new DefaultLogger(sdkLevel(level), (entry) => forward(out, entry)),
+    telemetryOptions: { logging: { forward: {}, filter: `WARN,temporalio_sdk_core=${sdkLevel(level)},temporalio_client=${sdkLevel(level)}` } },
+  });
+  installed = {
+    info: (message, about) => out.info(about ?? {}, message),
+    warn: (message, about) => out.warn(about ?? {}, message),
+  };
+  return installed;
+}
+
+const sdkLevel = (level: LogOptions['level']): LogLevel => (level === 'silent' ? 'ERROR' : level === 'info' ? 'WARN' : level.toUpperCase() as LogLevel);
+
+interface Entry { level: LogLevel; message: string; meta?: Record<string | symbol, unknown> }
+
+function forward(out: Logger, { level, message, meta }: Entry): void {
+  const about = meta ? Object.fromEntries(Object.entries(meta)) : {};
+  if (level === 'ERROR') out.error(about, message);
+  else if (level === 'WARN') out.warn(about, message);
+  else if (level === 'INFO') out.info(about, message);
+  else out.debug(about, message);
+}

@@ -1,0 +1,127 @@
+// The composition root of a worker: stores, tools, policy and models become hands, and hands become a Temporal Worker.
+// Workflows are given by path or as the prebuilt bundle, never imported. Owns the process's crash points and its logging.
+import { existsSync, readFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { makeHands, type HandsDeps, type WorkerFacts } from './activities';
+import type { Config, HistoryLimits } from './config';
+import { resolveAgents, secretResolver, serviceResolver } from './adapters/config/resolve';
+import { installCrashPointFromEnv } from './adapters/crash/kill-at';
+import { installLogger, type Log } from './adapters/logging/logger';
+import { modelFromEnv } from './adapters/models/from-env';
+import { tablePolicy } from './adapters/policy/table';
+import { openStores, type Stores } from './adapters/stores/open-stores';
+import { identify, isRunning } from './adapters/temporal/process-identity';
+import { checkSearchAttributes } from './adapters/temporal/search-attributes';
+import { toolConcurrency } from './adapters/tools/define-tool';
+import { TASK_QUEUE } from './messages';
+
+export interface WorkerSettings {
+  config: Config;
+  stateDir: string;
+  /** Where relative paths of the configuration start; default the working folder. */
+  folder?: string;
+  /** An open connection, or where to connect. */
+  connection: NativeConnection | { address: string; apiKey?: string };
+  namespace?: string;
+  taskQueue?: string;
+  /** Shown in Temporal and in claims; default `longhaul <pid>@<host>`. */
+  identity?: string;
+  /** Stores that are open already; they are then not closed here. */
+  stores?: Stores;
+  /** File for the log; default stderr. */
+  logFile?: string;
+  logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+}
+
+export interface RunningWorker {
+  worker: Worker;
+  /** Polls until `shutdown`, then closes what was opened here. Rejects when the worker fails. */
+  run(): Promise<void>;
+  /** Stops polling; calls in flight have 20 s to end. */
+  shutdown(): void;
+}
+
+const HISTORY: Required<HistoryLimits> = { softEvents: 2_000, hardEvents: 10_000, hardUpdates: 1_500, waitEvents: 200 };
+
+/** Makes a worker that is ready to run. Throws what the stores, the connection and the bundle throw. */
+export async function startWorker(settings: WorkerSettings): Promise<RunningWorker> {
+  const log = installLogger({ file: settings.logFile, level: settings.logLevel ?? 'info' });
+  installCrashPointFromEnv();
+  const stores = settings.stores ?? await openStores({ stateDir: settings.stateDir });
+  const connection = 'address' in settings.connection ? await NativeConnection.connect(settings.connection) : settings.connection as NativeConnection;
+  const close = async (): Promise<void> => {
+    if (!settings.stores) await stores.close();
+    if (connection !== settings.connection) await connection.close();
+  };
+  try {
+    const hands = makeHands(await depsOf(settings, stores, connection, log));
+    const worker = await Worker.create({ ...options(settings), connection, activities: hands });
+    return { worker, run: () => worker.run().finally(close), shutdown: () => worker.shutdown() };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function options({ namespace, taskQueue, identity }: WorkerSettings): Omit<WorkerOptions, 'activities' | 'connection'> {
+  return {
+    ...workflows(), namespace: namespace ?? 'default', taskQueue: taskQueue ?? TASK_QUEUE, identity: identity ?? identityOf(),
+    stickyQueueScheduleToStartTimeout: '2s', maxHeartbeatThrottleInterval: '1s', defaultHeartbeatThrottleInterval: '1s',
+    shutdownGraceTime: '20s', maxCachedWorkflows: 200, maxEagerActivityReservationsPerWorkflowTask: 8,
+  };
+}
+
+const identityOf = (): string => `longhaul ${process.pid}@${os.hostname()}`;
+
+/** Built code brings its bundle; sources are bundled when the worker starts. */
+function workflows(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'> {
+  const bundle = path.join(__dirname, '..', 'workflow-bundle.js');
+  if (__filename.endsWith('.js') && existsSync(bundle)) return { workflowBundle: { codePath: bundle } };
+  return { workflowsPath: path.join(__dirname, 'workflows') };
+}
+
+async function depsOf(settings: WorkerSettings, stores: Stores, connection: NativeConnection, log: Log): Promise<HandsDeps> {
+  const { config, stateDir, folder = process.cwd() } = settings;
+  const self = identify(process.pid);
+  const host = os.hostname();
+  return {
+    ...stores,
+    policy: config.policy ?? tablePolicy({ name: 'built-in', rules: [] }),
+    agents: resolveAgents(config, defaultModel()),
+    tools: new Map(config.tools.map((tool) => [tool.name, tool])),
+    concurrencyOf: toolConcurrency,
+    service: serviceResolver(config, stateDir),
+    secret: secretResolver(config, folder),
+    resources: config.resources ?? {},
+    model: () => Promise.reject(new Error('no model')),
+    owner: { host, pid: process.pid, processStart: self?.startedAt ?? 'unknown', worker: settings.identity ?? identityOf() },
+    ownerGone: (owner) => owner.host === host && owner.processStart !== 'unknown' && !isRunning({ pid: owner.pid, startedAt: owner.processStart }),
+    build: buildName(),
+    worker: await factsOf(settings, connection, log),
+    log: (message, about) => log.info(message, about),
+  };
+}
+
+async function factsOf({ config, namespace }: WorkerSettings, connection: NativeConnection, log: Log): Promise<WorkerFacts> {
+  const { missing, differing } = await checkSearchAttributes(connection as never, namespace ?? 'default');
+  const wrong = [...missing, ...differing].map(({ name }) => name);
+  if (wrong.length > 0) log.warn(`search attributes are not shown: the server lacks ${wrong.join(', ')}; run longhaul doctor --fix`, {});
+  return { searchAttributes: wrong.length === 0, limits: { ...HISTORY, ...config.limits } };
+}
+
+function defaultModel(): string | null {
+  const found = modelFromEnv(process.env);
+  return 'id' in found ? found.id : null;
+}
+
+/** Version and, for built code, the digest of what it was built from: pinned in every run that this worker creates. */
+function buildName(): string {
+  const up = (name: string): string => path.join(__dirname, '..', name);
+  const root = __filename.endsWith('.js') ? up('..') : up('.');
+  const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };
+  const stamp = up('.stamp');
+  return existsSync(stamp) ? `${version}+${readFileSync(stamp, 'utf8').slice(0, 12)}` : `${version}+source`;
+}
+
