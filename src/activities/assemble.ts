@@ -34,6 +34,9 @@ export interface Asking {
   maxInputTokens: number;
 }
 
+/** All that is needed of the store. */
+type Bytes = Pick<ArtifactsPort, 'read'>;
+
 /** How much room the results may take; `assemble` goes down this list until everything fits. */
 interface Room { briefTurns: number; droppedTurns: number; latestBytes: number; latestBrief: boolean }
 
@@ -41,10 +44,11 @@ interface Room { briefTurns: number; droppedTurns: number; latestBytes: number; 
  * The messages of one planning call. The first user message holds the goal and, after the line `Input (JSON):`, the run's
  * input. Throws InputTooLarge when not even the newest turn fits.
  */
-export async function assemble(asking: Asking, artifacts: ArtifactsPort): Promise<ModelMessage[]> {
+export async function assemble(asking: Asking, artifacts: Bytes): Promise<ModelMessage[]> {
+  const once = readOnce(artifacts);
   const limit = asking.maxInputTokens * BYTES_PER_TOKEN - bytesOf(asking.tools);
   for (const room of rooms(asking.transcript.turns.length)) {
-    const messages = await render(asking, room, artifacts);
+    const messages = await render(asking, room, once);
     if (bytesOf(messages) <= limit) return messages;
   }
   throw new InputTooLarge(`What the model must be told does not fit into ${asking.maxInputTokens} tokens; raise the agent's maxInputTokens or ask for less at once.`);
@@ -69,7 +73,7 @@ function steps(n: number): number[] {
   return [...new Set([...Array.from({ length: Math.floor(n / stride) + 1 }, (_, i) => i * stride), n])];
 }
 
-async function render(asking: Asking, room: Room, artifacts: ArtifactsPort): Promise<ModelMessage[]> {
+async function render(asking: Asking, room: Room, artifacts: Bytes): Promise<ModelMessage[]> {
   const { transcript, tools } = asking;
   const readOn = tools.some((tool) => tool.name === 'read_artifact');
   const head: ModelMessage[] = [{ role: 'system', text: systemText(asking) }, { role: 'user', text: await firstText(asking, room, artifacts, readOn) }];
@@ -89,7 +93,7 @@ function systemText({ prompts }: Asking): string {
   return [...(own.length > 0 ? own : [DEFAULT_PROMPT]), RULES].join('\n\n');
 }
 
-async function firstText({ transcript, spec }: Asking, room: Room, artifacts: ArtifactsPort, readOn: boolean): Promise<string> {
+async function firstText({ transcript, spec }: Asking, room: Room, artifacts: Bytes, readOn: boolean): Promise<string> {
   const parts = [`Goal: ${transcript.goal === '' ? transcript.created.title : transcript.goal}`, `Input (JSON):\n${JSON.stringify(spec.input)}`];
   if (transcript.declared.length > 0) {
     const brief = room.briefTurns > 0 || room.latestBrief;
@@ -100,7 +104,7 @@ async function firstText({ transcript, spec }: Asking, room: Room, artifacts: Ar
   return parts.join('\n\n');
 }
 
-async function turnMessages(turn: Turn, transcript: Transcript, detail: Detail, artifacts: ArtifactsPort): Promise<ModelMessage[]> {
+async function turnMessages(turn: Turn, transcript: Transcript, detail: Detail, artifacts: Bytes): Promise<ModelMessage[]> {
   const { text, calls } = turn.answer;
   const said: ModelMessage = { role: 'assistant', text: text === '' && calls.length === 0 ? '(no answer)' : text, calls: calls.map(({ id, tool, args }) => ({ id, tool: nameFor(tool), args })) };
   const results = await Promise.all(calls.map(async (call): Promise<ModelMessage> => ({ role: 'tool', id: call.id, tool: nameFor(call.tool), result: await callResult(call, turn, transcript, detail, artifacts) })));
@@ -108,7 +112,7 @@ async function turnMessages(turn: Turn, transcript: Transcript, detail: Detail, 
 }
 
 /** Exactly one result for each call: an error, the reasons of a refused proposal, or what came of its steps. */
-async function callResult(call: Turn['answer']['calls'][number], turn: Turn, transcript: Transcript, detail: Detail, artifacts: ArtifactsPort): Promise<Json> {
+async function callResult(call: Turn['answer']['calls'][number], turn: Turn, transcript: Transcript, detail: Detail, artifacts: Bytes): Promise<Json> {
   if (call.error !== undefined) return { error: 'model-output', message: call.error };
   if (call.steps.some((id) => !turn.accepted.has(id))) return { error: 'refused', message: turn.reasons.join(' ') };
   const results = await Promise.all(call.steps.map(async (id) => [id, await resultOf(transcript.steps.get(id), detail, artifacts)] as const));
@@ -116,6 +120,18 @@ async function callResult(call: Turn['answer']['calls'][number], turn: Turn, tra
   // A plain call is one step; a proposal of several answers by step id, which later calls may refer to.
   if (call.tool !== 'propose_plan' && only) return detail.brief || only[1] === null || typeof only[1] !== 'object' ? only[1] : { step: only[0], ...(only[1] as object) } as Json;
   return { steps: Object.fromEntries(results) };
+}
+
+/** The same artifact is read and verified once for all renderings. */
+function readOnce(artifacts: Bytes): Bytes {
+  const seen = new Map<string, Promise<Uint8Array>>();
+  return {
+    read(sha256) {
+      const bytes = seen.get(sha256) ?? artifacts.read(sha256);
+      seen.set(sha256, bytes);
+      return bytes;
+    },
+  };
 }
 
 const refusedText = (reasons: string[]): string => `Your proposal was refused: ${reasons.join(' ')}`;

@@ -10,7 +10,7 @@ import type { StepEnd } from './transcript';
 export interface Detail { inlineBytes: number; brief: boolean; readOn: boolean }
 
 /** The result of a step, as JSON for the model. Throws ArtifactError when its bytes are missing or damaged. */
-export async function resultOf(end: StepEnd | undefined, detail: Detail, artifacts: ArtifactsPort): Promise<Json> {
+export async function resultOf(end: StepEnd | undefined, detail: Detail, artifacts: Pick<ArtifactsPort, 'read'>): Promise<Json> {
   switch (end?.is) {
     case 'done':
       if ('ref' in end.output) return artifactResult(end.output.ref, detail, artifacts);
@@ -30,7 +30,7 @@ function failedResult({ class: kind, message }: Failure, { brief }: Detail): Jso
   return { error: kind, message: reason };
 }
 
-async function artifactResult(ref: ArtifactRef, { inlineBytes, brief, readOn }: Detail, artifacts: ArtifactsPort): Promise<Json> {
+async function artifactResult(ref: ArtifactRef, { inlineBytes, brief, readOn }: Detail, artifacts: Pick<ArtifactsPort, 'read'>): Promise<Json> {
   const { sha256, bytes, mediaType, summary, name } = ref;
   const artifact: Json = { sha256, bytes, mediaType, summary: brief ? summary.slice(0, 80) : summary, ...(name === undefined ? {} : { name }) };
   const more = readOn ? ` Read it with read_artifact and this sha256.` : '';

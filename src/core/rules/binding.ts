@@ -92,6 +92,13 @@ export function holdsReserved(value: Json): boolean {
   return found || !complete;
 }
 
+/** True when the arguments name a secret anywhere. */
+export function namesSecret(args: Json): boolean {
+  let found = false;
+  walk(args, 0, (part) => { found ||= isMembers(part) && has(part, '$secret'); });
+  return found;
+}
+
 /** The member at `path`, by own members and list positions only; undefined when there is none. */
 export function memberAt(value: Json, path: string[]): Json | undefined {
   let at: Json | undefined = value;
