@@ -1,0 +1,62 @@
+// The front door of runs: start, message, cancel, inspect, watch, export, restore. Joins the parts of this folder; holds no rule.
+// Reading needs the stores alone; starting, sending and restoring also need a connection to Temporal.
+import { v7 as uuidv7 } from 'uuid';
+import type { RunEvent } from '../core/events';
+import type { Message, MessageBody } from '../core/message';
+import type { RunRow, WaitRow } from '../core/row';
+import type { Actor } from '../core/run';
+import type { State } from '../core/state';
+import type { ListQuery } from '../ports/journal';
+import { exportRun, type ExportLine } from './export';
+import { eventsOf, inboxOf, listRuns, resultOf, rowOf, runOfWait, stateOf, watchRun, type WatchOptions } from './reads';
+import { restoreRun } from './restore';
+import { sendMessage, Turnstile } from './send';
+import { startRun } from './start';
+import { temporalOf } from './temporal';
+import type { ClientOptions, Delivery, RestoreAnswer, StartAnswer, StartRequest } from './types';
+
+/** What a sender says of a message beside its body. `messageId` defaults to a new one; `receivedAt` (ms) to now. */
+export interface From { actor: Actor; messageId?: string; receivedAt?: number }
+
+export interface LonghaulClient {
+  /** Accepts a run durably, then starts it. The same id with the same request answers the same run. */
+  start(request: StartRequest): Promise<StartAnswer>;
+  /** Sends a message and answers what became of it. Throws ClientError `unknown-run`. */
+  message(runId: string, body: MessageBody, from: From): Promise<Delivery>;
+  cancel(runId: string, reason: string, from: From): Promise<Delivery>;
+  list(query?: Partial<ListQuery>): Promise<RunRow[]>;
+  /** Everything that people are asked for, soonest end first. */
+  inbox(): Promise<{ run: RunRow; wait: WaitRow }[]>;
+  /** The list row and the folded state. Throws ClientError `unknown-run`. */
+  show(runId: string): Promise<{ row: RunRow; state: State }>;
+  events(runId: string, after?: number): AsyncGenerator<RunEvent>;
+  watch(runId: string, options?: WatchOptions): AsyncGenerator<RunEvent>;
+  /** Waits for the end of a run; answers its row. */
+  result(runId: string, signal?: AbortSignal): Promise<RunRow>;
+  /** The run that has or had this approval, question or decision. Throws ClientError `unknown-wait`. */
+  runOf(waitId: string): Promise<string>;
+  restore(runId: string): Promise<RestoreAnswer>;
+  export(runId: string): AsyncGenerator<ExportLine>;
+}
+
+export function createClient(options: ClientOptions): LonghaulClient {
+  const { stores } = options;
+  const temporal = temporalOf(options);
+  const sender = { stores, temporal, turnstile: new Turnstile() };
+  const message: LonghaulClient['message'] = (runId, body, { actor, messageId = uuidv7(), receivedAt = Date.now() }) =>
+    sendMessage(sender, runId, { messageId, actor, receivedAt, body } satisfies Message);
+  return {
+    start: (request) => startRun(stores, temporal, request),
+    message,
+    cancel: (runId, reason, from) => message(runId, { kind: 'cancel', reason }, from),
+    list: (query = {}) => listRuns(stores, query),
+    inbox: () => inboxOf(stores),
+    show: async (runId) => ({ row: await rowOf(stores, runId), state: await stateOf(stores, runId) }),
+    events: (runId, after) => eventsOf(stores, runId, after),
+    watch: (runId, watching) => watchRun(stores, runId, watching),
+    result: (runId, signal) => resultOf(stores, runId, signal),
+    runOf: (waitId) => runOfWait(stores, waitId),
+    restore: (runId) => restoreRun(stores, temporal, runId),
+    export: (runId) => exportRun(stores, runId),
+  };
+}

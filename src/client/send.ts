@@ -1,0 +1,126 @@
+// Sends one message to a run. The Update comes first, since it answers; every failure of it means "not known", and the journal is
+// asked under the message's key. Only when no worker answers goes the Signal twin, with the same id, so that it counts once.
+// At most four Updates of this client are under way per run: more, and a server with default limits loses its workflow task.
+import { contentOf } from '../core/decide';
+import type { RunEvent } from '../core/events';
+import type { Message, MessageAnswer } from '../core/message';
+import { faultOfMessage, MESSAGE, workflowIdOf } from '../messages';
+import { eventByKey, rowOf } from './reads';
+import { isOver } from './start';
+import { isNotFound, isUnreachable, refusalOf, wordsOf, type Temporal } from './temporal';
+import type { ClientStores, Delivery } from './types';
+
+/** ms that one Update may take. */
+const UPDATE_MS = 5_000;
+/** ms in which a run that answers `busy` is asked again. */
+const BUSY_MS = 15_000;
+/** Updates under way per run and client. */
+const MOST_UNDER_WAY = 4;
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });
+
+/** Lets at most `MOST_UNDER_WAY` acts per key run at once; the rest wait their turn. */
+export class Turnstile {
+  private readonly lines = new Map<string, { inside: number; waiting: (() => void)[] }>();
+
+  async pass<T>(key: string, act: () => Promise<T>): Promise<T> {
+    const line = this.lines.get(key) ?? { inside: 0, waiting: [] };
+    this.lines.set(key, line);
+    if (line.inside >= MOST_UNDER_WAY) await new Promise<void>((resolve) => { line.waiting.push(resolve); });
+    else line.inside += 1;
+    try {
+      return await act();
+    } finally {
+      const next = line.waiting.shift();
+      if (next) next();
+      else if ((line.inside -= 1) === 0) this.lines.delete(key);
+    }
+  }
+}
+
+export interface Sender { stores: ClientStores; temporal: () => Promise<Temporal>; turnstile: Turnstile }
+
+/** Sends a message and answers what became of it. Never throws for a run or a server that is away; unknown runs throw ClientError. */
+export async function sendMessage(sender: Sender, runId: string, message: Message): Promise<Delivery> {
+  const fault = faultOfMessage(message);
+  if (fault) return known(message, { kind: 'refused', text: fault });
+  const row = await rowOf(sender.stores, runId);
+  if (isOver(row)) return (await recorded(sender.stores, runId, message)) ?? known(message, closed(row));
+  try {
+    const temporal = await sender.temporal();
+    return await sender.turnstile.pass(runId, () => asked(sender, temporal, runId, message));
+  } catch (error) {
+    if (!isUnreachable(error)) throw error;
+    return { known: false, messageId: message.messageId, state: 'unreachable', why: wordsOf(error) };
+  }
+}
+
+const known = (message: Message, answer: MessageAnswer): Delivery => ({ known: true, messageId: message.messageId, answer });
+
+const closed = (row: { status: string; detail: string }): MessageAnswer => ({ kind: 'closed', text: `The run is ${row.status}: ${row.detail}`.slice(0, 500) });
+
+async function asked(sender: Sender, temporal: Temporal, runId: string, message: Message): Promise<Delivery> {
+  const handle = temporal.client.workflow.getHandle(workflowIdOf(runId));
+  for (const until = Date.now() + BUSY_MS; ;) {
+    try {
+      const answer = await temporal.connection.withDeadline(Date.now() + UPDATE_MS, () =>
+        handle.executeUpdate<MessageAnswer, [Message]>(MESSAGE, { args: [message], updateId: message.messageId }));
+      if (answer.kind !== 'busy' || Date.now() > until) return known(message, answer);
+    } catch (error) {
+      return notAnswered(sender, temporal, runId, message, error);
+    }
+    await pause(500);
+  }
+}
+
+async function notAnswered(sender: Sender, temporal: Temporal, runId: string, message: Message, error: unknown): Promise<Delivery> {
+  const refusal = refusalOf(error);
+  if (refusal !== null) return known(message, { kind: 'refused', text: refusal });
+  const known0 = await outcome(sender.stores, runId, message);
+  if (known0) return known0;
+  if (isNotFound(error)) return noExecution(runId, message);
+  try {
+    await temporal.connection.withDeadline(Date.now() + UPDATE_MS, () =>
+      temporal.client.workflow.getHandle(workflowIdOf(runId)).signal(MESSAGE, message));
+  } catch (failure) {
+    const heard = await outcome(sender.stores, runId, message);
+    if (heard) return heard;
+    if (isNotFound(failure)) return noExecution(runId, message);
+    if (isUnreachable(failure)) throw failure;
+    return { known: false, messageId: message.messageId, state: 'unreachable', why: wordsOf(failure) };
+  }
+  for (const until = Date.now() + 1_000; Date.now() < until; await pause(250)) {
+    const heard = await outcome(sender.stores, runId, message);
+    if (heard) return heard;
+  }
+  return {
+    known: false, messageId: message.messageId, state: 'kept',
+    why: `No worker has answered for run ${runId}; Temporal keeps the message, and it counts as soon as one runs (\`longhaul dev\` or \`longhaul worker\`). Asking again with --message-id ${message.messageId} is safe.`,
+  };
+}
+
+const noExecution = (runId: string, message: Message): Delivery => ({
+  known: false, messageId: message.messageId, state: 'no-execution',
+  why: `Temporal runs no execution of ${runId} although the run is not over: restore it with \`longhaul runs restore ${runId}\`, then send the message again.`,
+});
+
+/** The outcome from the journal, also of a run that closed meanwhile; null when there is none yet. */
+async function outcome(stores: ClientStores, runId: string, message: Message): Promise<Delivery | null> {
+  const heard = await recorded(stores, runId, message);
+  if (heard) return heard;
+  const row = await rowOf(stores, runId);
+  return isOver(row) ? known(message, closed(row)) : null;
+}
+
+async function recorded(stores: ClientStores, runId: string, message: Message): Promise<Delivery | null> {
+  const event = await eventByKey(stores, runId, `msg:${message.messageId}`);
+  return event && known(message, answerOf(event, message));
+}
+
+function answerOf(event: RunEvent, message: Message): MessageAnswer {
+  if (event.message && event.message.digest !== contentOf(message)) {
+    return { kind: 'refused', text: 'This message id was used before with other content; send a new message under a new id.' };
+  }
+  if (event.message) return event.message.answer;
+  return { kind: 'refused', text: event.type === 'MessageRejected' ? event.data.why : 'The run has recorded the message.' };
+}

@@ -1,0 +1,64 @@
+// What the client is made from and what it answers. Types and the one error class; no behaviour.
+// The client reads stores through ports and reaches runs through Temporal; it never queries a workflow for status (DESIGN 10).
+import type { ConnectionLike } from '@temporalio/client';
+import type { Json } from '../core/canonical';
+import type { MessageAnswer } from '../core/message';
+import type { RunRow } from '../core/row';
+import type { Actor, Budget } from '../core/run';
+import type { Difference } from '../core/spec';
+import type { ArtifactsPort } from '../ports/artifacts';
+import type { JournalPort } from '../ports/journal';
+
+export interface ClientStores { journal: JournalPort; artifacts: ArtifactsPort }
+
+export interface ClientOptions {
+  stores: ClientStores;
+  /** An open connection, or how to open one when it is first needed. Left out, the client can only read. */
+  connection?: ConnectionLike | (() => Promise<ConnectionLike>);
+  /** Default `default`. */
+  namespace?: string;
+  /** Default `longhaul`. */
+  taskQueue?: string;
+}
+
+export interface StartRequest {
+  /** Default: a uuid v7. */
+  runId?: string;
+  agent: string;
+  input?: Json;
+  /** A declared plan as parsed from its file; null or left out when the agent plans. */
+  plan?: Json | null;
+  budget?: Budget;
+  owner: Actor;
+  /** One line for lists; default: the plan's goal, `input.question`, or the agent's name. */
+  title?: string;
+}
+
+export type StartAnswer =
+  /** `started` by this call, or `known`: accepted before with the same input, whatever became of it since. */
+  | { kind: 'started' | 'known'; runId: string; row: RunRow }
+  /** The id is bound to another input. */
+  | { kind: 'other-input'; runId: string; why: string; differences: Difference[] }
+  /** The request has a wrong shape. */
+  | { kind: 'refused'; why: string };
+
+/** What became of a message. What is not known may be asked again with the same message id; it counts once. */
+export type Delivery =
+  | { known: true; messageId: string; answer: MessageAnswer }
+  | {
+    known: false; messageId: string; why: string;
+    /** `kept`: Temporal holds it until a worker runs. `no-execution`: the run needs a restore. `unreachable`: nothing was sent. */
+    state: 'kept' | 'no-execution' | 'unreachable';
+  };
+
+export type RestoreAnswer =
+  | { kind: 'restored'; runId: string; epoch: number; executionId: string }
+  | { kind: 'refused'; why: string };
+
+/** Something that the client was asked for cannot be had. `code` says what to do about it. */
+export class ClientError extends Error {
+  constructor(readonly code: 'unknown-run' | 'unknown-wait' | 'no-connection' | 'unreachable' | 'bad-input', message: string) {
+    super(message);
+    this.name = 'ClientError';
+  }
+}
