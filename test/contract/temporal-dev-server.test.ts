@@ -9,7 +9,7 @@ import { resolveAddress } from '../../src/adapters/temporal/address';
 import { declaredSearchAttributes } from '../../src/adapters/temporal/dev-file';
 import { type DevServer, startDevServer } from '../../src/adapters/temporal/dev-server';
 import { readDevState, updateDevState } from '../../src/adapters/temporal/dev-state';
-import { identify, isRunning } from '../../src/adapters/temporal/process-identity';
+import { identify } from '../../src/adapters/temporal/process-identity';
 import { checkSearchAttributes } from '../../src/adapters/temporal/search-attributes';
 import { rigBinary, type RigServer, startRigServer } from '../rig/server';
 
@@ -84,14 +84,16 @@ describe('starting on a state folder', () => {
     const first = await start();
     expect([first.freshDb, first.origin, first.notes]).toEqual([true, 'started', []]);
     await first.stop();
-    expect(isRunning({ pid: first.pid, startedAt: identify(first.pid)?.startedAt ?? '' })).toBe(false);
+    expect(identify(first.pid)).toBeUndefined();
     const second = await start();
     expect([second.freshDb, second.address, second.uiAddress]).toEqual([false, first.address, first.uiAddress]);
   }, 60_000);
 
   it('takes other ports when the kept ones are taken, says so, and finds its database there', async () => {
     const first = await start();
-    await new Client({ connection: await Connection.connect({ address: first.address }) }).workflow.start('agentRun', { workflowId: 'run/moved', taskQueue: 'nobody' });
+    const before = await Connection.connect({ address: first.address });
+    await new Client({ connection: before }).workflow.start('agentRun', { workflowId: 'run/moved', taskQueue: 'nobody' });
+    await before.close();
     await first.stop();
     const intruder = await listenOn(Number(first.address.split(':')[1]));
     try {

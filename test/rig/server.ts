@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type DevServer, startDevServer } from '../../src/adapters/temporal/dev-server';
 import { readDevState } from '../../src/adapters/temporal/dev-state';
-import { findTemporal } from '../../src/adapters/temporal/find-binary';
+import { findTemporal, findTestServer } from '../../src/adapters/temporal/find-binary';
 import { isRunning } from '../../src/adapters/temporal/process-identity';
 import { type ProgramResult, runProgram } from '../../src/adapters/temporal/run-program';
 import { endProcess } from '../../src/adapters/temporal/server-process';
@@ -35,12 +35,21 @@ export interface RigServer {
   stop(): Promise<void>;
 }
 
+const stateDir = path.join(tmpdir(), 'longhaul-rig-state');
+let binary: Promise<string> | undefined;
+let testServer: Promise<string> | undefined;
+
 /** The Temporal binary that the tests use; found (and fetched, if need be) once per process. */
 export function rigBinary(): Promise<string> {
-  binary ??= findTemporal({ stateDir: path.join(tmpdir(), 'longhaul-rig-state') }).then((found) => found.path);
+  binary ??= findTemporal({ stateDir }).then((found) => found.path);
   return binary;
 }
-let binary: Promise<string> | undefined;
+
+/** The time-skipping test server, for `TestWorkflowEnvironment.createTimeSkipping` with `existing-path`. */
+export function rigTestServer(): Promise<string> {
+  testServer ??= findTestServer({ stateDir }).then((found) => found.path);
+  return testServer;
+}
 
 /** Starts a server for the calling test file. Give `beforeAll` at least 60 s: the binary may have to be fetched once. */
 export async function startRigServer(): Promise<RigServer> {
@@ -68,7 +77,8 @@ export async function startRigServer(): Promise<RigServer> {
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
   };
-  return { address, namespace, uiAddress, connectionOptions: { address }, temporalBinary, folder, pid: () => server.pid, kill, restart, temporalCli, stop };
+  const where = { address, namespace, uiAddress, connectionOptions: { address }, temporalBinary, folder };
+  return { ...where, pid: () => server.pid, kill, restart, temporalCli, stop };
 }
 
 async function endLeftOvers(): Promise<void> {

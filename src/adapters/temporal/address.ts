@@ -5,6 +5,7 @@
 import type { ConnectionOptions } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { readDevState } from './dev-state';
+import { isRunning } from './process-identity';
 import { whyUnreachable } from './probe';
 import { TemporalUnavailable } from './unavailable';
 
@@ -34,17 +35,20 @@ export function givenAddress(env: NodeJS.ProcessEnv = process.env): ResolvedAddr
   return { address, namespace: namespace ?? 'default', from: 'given', connectionOptions: { ...connectionOptions, address } };
 }
 
-/** The kept address of this folder's development server, unchecked; undefined when none was ever started. */
+/**
+ * The address of this folder's development server, unchecked; undefined when its process does not run.
+ * The kept port alone would not do: another project's server may have taken it meanwhile.
+ */
 export function devAddress(stateDir: string): ResolvedAddress | undefined {
-  const { port } = readDevState(stateDir);
-  if (port === undefined) return undefined;
+  const { port, server } = readDevState(stateDir);
+  if (port === undefined || !server || !isRunning(server)) return undefined;
   const address = `127.0.0.1:${port}`;
   return { address, namespace: 'default', from: 'dev', connectionOptions: { address, tls: false } };
 }
 
 /**
  * The server to use, checked to answer.
- * Undefined when none is given and no development server is kept or running: the caller may start one.
+ * Undefined when none is given and no development server runs: the caller may start one.
  * Throws TemporalUnavailable (`unreachable`) when a given address does not answer.
  */
 export async function resolveAddress(options: ResolveOptions): Promise<ResolvedAddress | undefined> {

@@ -28,7 +28,8 @@ export function devFile(): string {
   for (let folder = __dirname; ; folder = path.dirname(folder)) {
     const file = path.join(folder, fileName);
     if (existsSync(file)) return file;
-    if (folder === path.dirname(folder)) throw new TemporalUnavailable('bad-declaration', `${fileName} is missing from the package: install it again.`);
+    if (folder !== path.dirname(folder)) continue;
+    throw new TemporalUnavailable('bad-declaration', `${fileName} is missing from the package: install it again.`);
   }
 }
 

@@ -123,7 +123,7 @@ async function recordAndWait(settings: Settings, port: number, child: LoggedChil
   updateDevState(settings.stateDir, { server: child.identity, owner: identify(process.pid) });
   const address = `${settings.ip}:${port}`;
   const timeoutMs = settings.readyTimeoutMs;
-  await waitUntilHealthy({ address, timeoutMs, isAlive: child.isAlive, lastWords: () => child.output(5), logFile: settings.logFile });
+  await waitUntilHealthy({ address, timeoutMs, isAlive: () => child.isAlive(), lastWords: () => child.output(5), logFile: settings.logFile });
 }
 
 function handle(
@@ -138,7 +138,8 @@ function handle(
     if (origin === 'shared') return;
     await endProcess(server, settings.stopGraceMs);
     await child?.ended;
-    if (readDevState(settings.stateDir).server?.startedAt === server.startedAt) updateDevState(settings.stateDir, { server: undefined, owner: undefined });
+    const kept = readDevState(settings.stateDir).server;
+    if (kept?.pid === server.pid) updateDevState(settings.stateDir, { server: undefined, owner: undefined });
   };
   return {
     address: `${settings.ip}:${ports.port}`,

@@ -3,7 +3,7 @@
 // Never starts or ends a process. An ended or a slow server is told in one sentence, with the log's last words.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
-import { tcpRefusal } from './probe';
+import { openingRefusal, reason } from './probe';
 import { addMissingSearchAttributes, checkSearchAttributes } from './search-attributes';
 import { TemporalUnavailable } from './unavailable';
 
@@ -23,34 +23,36 @@ export async function waitUntilHealthy(options: HealthOptions): Promise<void> {
   let why = 'it does not answer';
   while (Date.now() < deadline) {
     if (!options.isAlive()) {
-      throw new TemporalUnavailable('exited', `The Temporal server ended while it was starting: ${options.lastWords?.() || 'it said nothing'}`);
+      const words = options.lastWords?.() || 'it said nothing';
+      throw new TemporalUnavailable('exited', `The Temporal server ended while it was starting: ${words}`);
     }
-    const refused = await tcpRefusal(options.address, 1_000);
+    const refused = await openingRefusal(options.address, 1_000);
     if (!refused) why = await whyNotUsable(options.address);
     if (!refused && !why) return;
     await sleep(50);
   }
   const where = options.logFile ? `; its log is ${options.logFile}` : '';
-  throw new TemporalUnavailable('not-ready', `The Temporal server at ${options.address} was not ready after ${options.timeoutMs / 1000} s (${why})${where}.`);
+  const late = `was not ready after ${options.timeoutMs / 1000} s (${why})${where}`;
+  throw new TemporalUnavailable('not-ready', `The Temporal server at ${options.address} ${late}.`);
 }
 
 /** Empty when the server is usable. */
 async function whyNotUsable(address: string): Promise<string> {
-  let connection: Connection | undefined;
+  // Lazy, because a `Connection.connect` that fails leaves its channel open with nobody to close it.
+  const connection = Connection.lazy({ address, connectTimeout: '2s' });
   try {
-    connection = await Connection.connect({ address, connectTimeout: '2s' });
-    const open = connection;
-    return await open.withDeadline(Date.now() + 5_000, async () => {
-      await open.workflowService.describeNamespace({ namespace });
-      await addMissingSearchAttributes(open, namespace);
-      const { missing, differing } = await checkSearchAttributes(open, namespace);
+    await connection.ensureConnected();
+    return await connection.withDeadline(Date.now() + 5_000, async () => {
+      await connection.workflowService.describeNamespace({ namespace });
+      await addMissingSearchAttributes(connection, namespace);
+      const { missing, differing } = await checkSearchAttributes(connection, namespace);
       if (missing.length > 0) return `search attributes not yet registered: ${missing.map(({ name }) => name).join(', ')}`;
       if (differing.length > 0) return `search attributes of another type: ${differing.map(({ name }) => name).join(', ')}`;
       return '';
     });
   } catch (error) {
-    return (error as Error).message ?? String(error);
+    return reason(error);
   } finally {
-    await connection?.close().catch(() => undefined);
+    await connection.close().catch(() => undefined);
   }
 }

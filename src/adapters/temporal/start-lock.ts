@@ -5,6 +5,7 @@ import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { identify, isRunning, type ProcessIdentity } from './process-identity';
+import { TemporalUnavailable } from './unavailable';
 
 /** Runs `act` while holding the folder's start lock; waits for a living holder at most `waitMs`. */
 export async function withStartLock<T>(stateDir: string, waitMs: number, act: () => Promise<T>): Promise<T> {
@@ -14,8 +15,8 @@ export async function withStartLock<T>(stateDir: string, waitMs: number, act: ()
   while (!take(file)) {
     const holder = readHolder(file);
     if (holder !== undefined && !isLiving(holder)) breakLock(file, holder);
-    else if (Date.now() > deadline) throw new Error(`Another process has been starting the development server in ${stateDir} for ${waitMs / 1000} s: end it, or remove ${file}.`);
-    else await sleep(100);
+    else if (Date.now() <= deadline) await sleep(100);
+    else throw new TemporalUnavailable('not-ready', `Another process is still starting the development server: end it, or remove ${file}.`);
   }
   try {
     return await act();
