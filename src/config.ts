@@ -48,13 +48,19 @@ export interface HistoryLimits {
   waitEvents?: number;
 }
 
+/**
+ * A local service that `longhaul dev` and `longhaul demo` start beside the worker. In the command, `{port}` is the port of
+ * 127.0.0.1 that it must listen on (kept from start to start) and `{stateDir}` the state folder; a first word `node` is this Node.
+ */
+export interface ServiceCommand { command: string[]; /** Default: the folder of the configuration file. */ cwd?: string }
+
 export interface Config {
   agents: AgentConfig[];
   tools: ToolDefinition[];
   /** Default: the table of effect classes in adapters/policy. */
   policy?: PolicyPort;
   /** Base URLs of local services by name. The variable LONGHAUL_SERVICE_<NAME> wins over this, `services.json` in the state folder comes last. */
-  services?: Record<string, { url: string } | (() => string)>;
+  services?: Record<string, { url: string } | ServiceCommand | (() => string)>;
   /** Secrets by name: the environment variable, or the file (mode 0600) that holds the value. Default: the variable of the same name. */
   secrets?: Record<string, { env: string } | { file: string }>;
   /** Readers of outside versions by kind, for premises of plans. */

@@ -13,3 +13,8 @@ export type { From, LonghaulClient } from './client/client';
 export { ClientError } from './client/types';
 export type { ClientOptions, ClientStores, Delivery, RestoreAnswer, StartAnswer, StartRequest } from './client/types';
 export type { ExportLine } from './client/export';
+export { defineAgent, defineConfig } from './config';
+export type { AgentConfig, Config, HistoryLimits, ResourceReader, ServiceCommand } from './config';
+export { openStores } from './adapters/stores/open-stores';
+export type { Actor, Budget } from './core/run';
+export type { Message, MessageAnswer, MessageBody } from './core/message';

@@ -73,10 +73,13 @@ function faultOfBudget(budget: unknown): string | null {
   return wrong ? `its budget has a wrong entry ${JSON.stringify(wrong[0])}; known are ${BUDGET.join(', ')}, each a whole number (micro-dollars, ms).` : null;
 }
 
+const isCommand = (service: unknown): boolean => isMembers(service) && Array.isArray(service.command) && service.command.length > 0
+  && service.command.every((word) => typeof word === 'string');
+
 function faultOfRest({ policy, services, secrets, resources, stateDir, limits }: Config): string | null {
   if (policy !== undefined && !(typeof policy?.decide === 'function' && typeof policy.describe === 'function')) return 'Its `policy` must be a policy such as tablePolicy({ name, rules }).';
   for (const [name, service] of Object.entries(services ?? {})) {
-    if (typeof service !== 'function' && !isUrl((service as { url?: unknown })?.url)) return `Its service ${JSON.stringify(name)} needs a \`url\` such as "http://127.0.0.1:8080".`;
+    if (typeof service !== 'function' && !isCommand(service) && !isUrl((service as { url?: unknown })?.url)) return `Its service ${JSON.stringify(name)} needs a \`url\` such as "http://127.0.0.1:8080", or a \`command\` (a list of words) that longhaul dev starts.`;
   }
   for (const [name, secret] of Object.entries(secrets ?? {})) {
     const place = isMembers(secret) ? (secret as { env?: unknown; file?: unknown }).env ?? (secret as { file?: unknown }).file : undefined;

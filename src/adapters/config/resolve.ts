@@ -44,7 +44,8 @@ export function serviceResolver(config: Config, stateDir: string): (name: string
     const set = process.env[variable];
     if (set) return set;
     const declared = config.services && Object.hasOwn(config.services, name) ? config.services[name] : undefined;
-    if (declared) return typeof declared === 'function' ? declared() : declared.url;
+    if (typeof declared === 'function') return declared();
+    if (declared && 'url' in declared) return declared.url;
     const running = runningServices(stateDir)[name]?.url;
     if (typeof running === 'string') return running;
     throw new ToolError('permission', 'service', `No service is called ${name}; start it with longhaul dev, or set ${variable} to its URL.`);
