@@ -16,6 +16,7 @@ export type AcceptAnswer =
   /** The id is known with another input. */
   | { kind: 'other-input'; row: RunRow };
 
+/** The newest accepted first; `before` is the last run id of the page before this one. */
 export interface ListQuery { status?: RunRow['status'][]; waitingFor?: WaitRow['kind'][]; limit: number; before?: string }
 
 /** Bytes of events that one answer carries at most. */

@@ -47,11 +47,15 @@ export interface LedgerPort {
   /** Changes when the ledger is new or was rolled back; absence in another incarnation proves nothing. */
   incarnation(): Promise<string>;
   claim(request: ClaimRequest): Promise<ClaimAnswer>;
-  /** Extends the lease; false when the fence is no longer the newest or the claim is not held. */
+  /** Extends the lease, also one that ran out untaken; false when the fence is no longer the newest or the claim is not held. */
   renew(key: string, fence: number, leaseMs: number): Promise<boolean>;
-  /** Records the outcome. `late` when a newer fence owns the row and has no outcome yet (kept: news of an effect is always accepted). */
+  /** Records the outcome. `late` when a newer fence owns the row and has no outcome yet (kept: news of an effect is always accepted; a late refusal is no such news and leaves the row to the newer fence). */
   settle(key: string, fence: number, outcome: Outcome): Promise<{ kind: 'settled' | 'already' | 'late' | 'conflict'; outcome: Outcome }>;
-  /** The call was given up before its send: the next claim takes fence + 1 at once. False when the fence is not the newest. */
+  /**
+   * The call was given up before its send: the next claim takes fence + 1 at once. False when the fence is not the newest or
+   * there is an outcome. A claim that had taken over a doubtful one proves nothing of that: the row goes back to `unknown`
+   * with the older owner, and `takeOver` of the fence that was examined before is still good.
+   */
   release(key: string, fence: number): Promise<boolean>;
   /** Marks a claim whose outcome nobody can tell. */
   markUnknown(key: string, fence: number): Promise<boolean>;

@@ -41,7 +41,7 @@ async function locked(file: string): Promise<{ letGo(): Promise<void> }> {
     console.log('locked');
     process.stdin.once('data', () => { db.exec('ROLLBACK'); db.close(); process.exit(0); });
   `], { cwd: path.join(__dirname, '../..'), stdio: ['pipe', 'pipe', 'inherit'] });
-  await new Promise((resolve) => child.stdout.once('data', resolve));
+  await new Promise((resolve) => { child.stdout.once('data', resolve); });
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   return {
     letGo: () => {
@@ -133,10 +133,10 @@ describe('words when a store cannot work', () => {
   });
 
   test('a damaged page is named when it is read', async () => {
-    const { journal, close } = await open();
-    await journal.accept(rowFor('r1'));
-    await journal.append(batchOf('r1', 0, 400, { text: 'x'.repeat(500) }));
-    await close();
+    const stores = await open();
+    await stores.journal.accept(rowFor('r1'));
+    await stores.journal.append(batchOf('r1', 0, 400, { text: 'x'.repeat(500) }));
+    await stores.close();
     const bytes = readFileSync(fileOf());
     bytes.fill(0xa5, Math.floor(bytes.length / 2), bytes.length - 40_000);
     writeFileSync(fileOf(), bytes);

@@ -179,12 +179,23 @@ const giving: Promised = {
       same((await ledger.claim(claimFor(key))).kind, 'claimed');
     }
   },
-  'a take-over that is given up proves nothing of the owner before it: the gate looks again': async ({ stores: { ledger } }) => {
+  'a take-over that gives up unsent brings back the doubt about the owner before it, which the gate has examined': async ({ stores: { ledger } }) => {
     const fence = await abandoned(ledger);
-    await ledger.claim(claimFor('k', { takeOver: fence }));
+    const before = (await ledger.get('k'))!;
+    await ledger.claim(claimFor('k', { takeOver: fence, owner: { ...owner, worker: 'w2' } }));
     same(await ledger.release('k', 2), true);
-    same((await ledger.get('k'))?.state, 'unknown');
+    const row = (await ledger.get('k'))!;
+    same([row.state, row.fence, row.owner, row.claimedAt, row.sendWindowUntil], ['unknown', 2, owner, before.claimedAt, before.sendWindowUntil]);
     same((await ledger.claim(claimFor('k'))).kind, 'dead-owner');
+    same(fenceOf(await ledger.claim(claimFor('k', { takeOver: fence }))), 3);
+    same(await ledger.release('k', 3), true);
+    same(fenceOf(await ledger.claim(claimFor('k', { takeOver: 3 }))), 4);
+  },
+  'a take-over that died may have sent: what was examined before it takes nothing over': async ({ stores: { ledger } }) => {
+    const fence = await abandoned(ledger);
+    await ledger.claim(claimFor('k', { takeOver: fence, leaseMs: SHORT }));
+    await over();
+    same((await ledger.claim(claimFor('k', { takeOver: fence }))).kind, 'dead-owner');
     same(fenceOf(await ledger.claim(claimFor('k', { takeOver: 2 }))), 3);
   },
   'a settled claim is neither released nor marked unknown': async ({ stores: { ledger } }) => {

@@ -41,7 +41,7 @@ async function writeAll({ artifacts }: StorePorts, count: number): Promise<never
 
 async function main(): Promise<void> {
   const [module, argument] = process.argv.slice(-2) as [string, string];
-  const { open } = (await import(module)) as { open(argument: string): Promise<StorePorts> };
+  const { open } = (await import(module)) as { open: (argument: string) => Promise<StorePorts> };
   const stores = await open(argument);
   process.on('message', (asked: PeerCall | PeerStream) => {
     if (!('stream' in asked)) void answer(stores, asked);

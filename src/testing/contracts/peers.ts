@@ -18,7 +18,7 @@ const COMPILED = path.join(__dirname, 'peer.process.js');
 const SOURCE = path.join(__dirname, 'peer.process.ts');
 
 export class Peer {
-  private readonly waiting = new Map<number, { resolve(answer: unknown): void; reject(error: Error): void }>();
+  private readonly waiting = new Map<number, { resolve: (answer: unknown) => void; reject: (error: Error) => void }>();
   /** What a stream of this peer has acknowledged, oldest first. */
   readonly told: unknown[] = [];
   private next = 1;

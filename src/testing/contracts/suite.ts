@@ -12,21 +12,21 @@ export interface StorePorts { journal: JournalPort; ledger: LedgerPort; artifact
 export interface StoresUnderTest {
   stores: StorePorts;
   /** Another set of ports over the same data, as a restarted process has it. The suite closes it. */
-  again(): Promise<StorePorts>;
+  again: () => Promise<StorePorts>;
   /** How another process opens the same data: a module whose `open(argument)` answers StorePorts. */
   elsewhere: { module: string; argument: string };
   /** Changes one byte of a stored artifact, or takes it away, behind the store's back. */
-  damage(sha256: string): Promise<void>;
-  lose(sha256: string): Promise<void>;
+  damage: (sha256: string) => Promise<void>;
+  lose: (sha256: string) => Promise<void>;
   /** Closes `stores` and removes the data. */
-  close(): Promise<void>;
+  close: () => Promise<void>;
 }
 
 export type OpenForTest = () => Promise<StoresUnderTest>;
 /** A promise of the port and the code that proves it on a fresh store. */
 export type Promised = Record<string, (under: StoresUnderTest) => Promise<void>>;
 
-interface Runner { describe(name: string, body: () => void): void; it(name: string, body: () => Promise<void>, timeoutMs: number): void }
+interface Runner { describe: (name: string, body: () => void) => void; it: (name: string, body: () => Promise<void>, timeoutMs: number) => void }
 
 /** Registers every promise as a test that has a fresh store of its own; each may take up to `timeoutMs`. */
 export function suite(name: string, open: OpenForTest, promised: Promised, timeoutMs = 60_000): void {

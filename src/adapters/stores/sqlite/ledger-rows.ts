@@ -4,16 +4,21 @@ import type { Json } from '../../../core/canonical';
 import type { ClaimOwner, LedgerRow, Outcome } from '../../../ports/ledger';
 import type { Connection } from './connection';
 
+/** What a take-over must not forget of the claim before it, in case it gives up unsent. */
+export interface Before { doubtFence: number; owner: ClaimOwner; claimedAt: number; sendWindowUntil: number }
+
 /** A row as stored, with what only the store needs to know. */
 export interface Claim extends LedgerRow {
-  /** This claim took over one whose outcome nobody knew. */
-  tookOver: boolean;
+  /** The newest fence under which something may have been sent; older than `fence` after a take-over gave up unsent. */
+  doubtFence: number;
+  /** The doubtful claim that this one took over; null when there was none. */
+  before: Before | null;
 }
 
 interface StoredClaim {
   key: string; run_id: string; epoch: number; call_id: string; attempt: number; tool: string; args_digest: string;
-  state: LedgerRow['state']; fence: number; took_over: number; owner: string; lease_until: number; first_claimed_at: number;
-  claimed_at: number; send_window_until: number; outcome: string | null; now: number;
+  state: LedgerRow['state']; fence: number; doubt_fence: number; owner: string; lease_until: number; first_claimed_at: number;
+  claimed_at: number; send_window_until: number; before: string | null; outcome: string | null; now: number;
 }
 
 const NOW = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`;
@@ -32,7 +37,7 @@ export function claimOf(db: Connection, key: string): Claim | null {
 }
 
 /** A row as the port shows it. */
-export function toLedgerRow({ tookOver: _tookOver, ...row }: Claim): LedgerRow {
+export function toLedgerRow({ doubtFence: _doubtFence, before: _before, ...row }: Claim): LedgerRow {
   return row;
 }
 
@@ -44,8 +49,9 @@ export function note(db: Connection, key: string, fence: number, what: string, d
 function toClaim(row: StoredClaim): Claim {
   return {
     key: row.key, runId: row.run_id, epoch: row.epoch, callId: row.call_id, attempt: row.attempt, tool: row.tool, argsDigest: row.args_digest,
-    state: row.state, fence: row.fence, tookOver: row.took_over === 1, owner: JSON.parse(row.owner) as ClaimOwner, leaseUntil: row.lease_until,
+    state: row.state, fence: row.fence, doubtFence: row.doubt_fence, owner: JSON.parse(row.owner) as ClaimOwner, leaseUntil: row.lease_until,
     firstClaimedAt: row.first_claimed_at, claimedAt: row.claimed_at, sendWindowUntil: row.send_window_until,
+    before: row.before === null ? null : JSON.parse(row.before) as Before,
     outcome: row.outcome === null ? null : JSON.parse(row.outcome) as Outcome, now: row.now,
   };
 }

@@ -6,7 +6,7 @@ import type { ClaimAnswer, ClaimRequest, Outcome } from '../../../ports/ledger';
 import { StoreError } from '../store-error';
 import type { Connection } from './connection';
 import { claimOf, note, nowOf } from './ledger-rows';
-import type { Claim } from './ledger-rows';
+import type { Before, Claim } from './ledger-rows';
 
 /** Asks for the right to send once under this key. */
 export function claim(db: Connection, request: ClaimRequest): ClaimAnswer {
@@ -20,7 +20,7 @@ export function claim(db: Connection, request: ClaimRequest): ClaimAnswer {
   if (row.state === 'claimed' && row.now < row.leaseUntil) {
     return { kind: 'held', fence: row.fence, leaseUntil: row.leaseUntil, owner: row.owner };
   }
-  if (request.takeOver === row.fence) return take(db, request, row);
+  if (request.takeOver === row.fence || request.takeOver === row.doubtFence) return take(db, request, row);
   const { fence, firstClaimedAt, sendWindowUntil, owner } = row;
   return { kind: 'dead-owner', fence, firstClaimedAt, sendWindowUntil, owner };
 }
@@ -48,17 +48,25 @@ export function settle(db: Connection, key: string, fence: number, outcome: Outc
 }
 
 /**
- * Gives a claim up as not sent. Held after a take-over, it proves that only of the newest fence: the claim goes back to
- * `unknown`. Otherwise, also when a person says so of a dead claim, nothing was sent and the next claim takes it at once.
+ * Gives a claim up as not sent: the next one takes it at once. A take-over proves that only of itself, so the claim that it
+ * took over comes back as `unknown`, with its owner and send window; who had it examined may still take it over.
+ * Also how a person's word that a dead or unknown claim did not happen is recorded.
  */
 export function release(db: Connection, key: string, fence: number): boolean {
   const row = newest(db, key, fence);
   if (row === null) return false;
   if (row.state === 'released') return true;
-  const held = row.state === 'claimed' && row.now < row.leaseUntil;
-  const state = held && row.tookOver ? 'unknown' : 'released';
-  db.run('UPDATE ledger SET state = ?, lease_until = ? WHERE key = ?', state, row.now, key);
-  note(db, key, fence, state === 'released' ? 'released' : 'released to unknown');
+  if (row.state === 'claimed' && row.before !== null) {
+    const { doubtFence, owner, claimedAt, sendWindowUntil } = row.before;
+    db.run(
+      `UPDATE ledger SET state = 'unknown', lease_until = ?, doubt_fence = ?, owner = ?, claimed_at = ?, send_window_until = ?, before = NULL WHERE key = ?`,
+      row.now, doubtFence, canonical(owner), claimedAt, sendWindowUntil, key,
+    );
+    note(db, key, fence, 'released, in doubt again');
+    return true;
+  }
+  db.run(`UPDATE ledger SET state = 'released', lease_until = ? WHERE key = ?`, row.now, key);
+  note(db, key, fence, 'released');
   return true;
 }
 
@@ -78,20 +86,22 @@ function newest(db: Connection, key: string, fence: number): Claim | null {
 }
 
 /** Gives the claim to the asker under the next fence. */
-function take(db: Connection, request: ClaimRequest, before: Claim | null): ClaimAnswer {
+function take(db: Connection, request: ClaimRequest, row: Claim | null): ClaimAnswer {
   const now = nowOf(db);
-  const fence = (before?.fence ?? 0) + 1;
+  const fence = (row?.fence ?? 0) + 1;
   const leaseUntil = now + request.leaseMs;
-  const unsettled = before !== null && before.state !== 'released';
-  const firstClaimedAt = unsettled ? before.firstClaimedAt : now;
-  const sendWindowUntil = Math.max(now + request.sendWindowMs, unsettled ? before.sendWindowUntil : 0);
+  const doubtful = row !== null && row.state !== 'released' ? row : null;
+  const before: Before | null = doubtful && {
+    doubtFence: doubtful.doubtFence, owner: doubtful.owner, claimedAt: doubtful.claimedAt, sendWindowUntil: doubtful.sendWindowUntil,
+  };
   db.run(
-    `INSERT OR REPLACE INTO ledger (key, run_id, epoch, call_id, attempt, tool, args_digest, state, fence, took_over, owner, lease_until,
-       first_claimed_at, claimed_at, send_window_until, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, 'claimed', ?, ?, ?, ?, ?, ?, ?, NULL)`,
-    request.key, request.runId, request.epoch, request.callId, request.attempt, request.tool, request.argsDigest, fence,
-    unsettled ? 1 : 0, canonical(request.owner), leaseUntil, firstClaimedAt, now, sendWindowUntil,
+    `INSERT OR REPLACE INTO ledger (key, run_id, epoch, call_id, attempt, tool, args_digest, state, fence, doubt_fence, owner, lease_until,
+       first_claimed_at, claimed_at, send_window_until, before, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, 'claimed', ?, ?, ?, ?, ?, ?, ?, ?, NULL)`,
+    request.key, request.runId, request.epoch, request.callId, request.attempt, request.tool, request.argsDigest, fence, fence,
+    canonical(request.owner), leaseUntil, doubtful?.firstClaimedAt ?? now, now,
+    Math.max(now + request.sendWindowMs, doubtful?.sendWindowUntil ?? 0), before === null ? null : canonical(before),
   );
   db.run('UPDATE ledger_meta SET claims = claims + 1');
-  note(db, request.key, fence, unsettled ? 'taken over' : 'claimed', JSON.parse(canonical(request.owner)));
+  note(db, request.key, fence, before === null ? 'claimed' : 'taken over', JSON.parse(canonical(request.owner)));
   return { kind: 'claimed', fence, leaseUntil };
 }

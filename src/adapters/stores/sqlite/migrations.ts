@@ -43,9 +43,9 @@ export const migrations: readonly Migration[] = [
 
       CREATE TABLE ledger (
         key TEXT PRIMARY KEY, run_id TEXT NOT NULL, epoch INTEGER NOT NULL, call_id TEXT NOT NULL, attempt INTEGER NOT NULL,
-        tool TEXT NOT NULL, args_digest TEXT NOT NULL, state TEXT NOT NULL, fence INTEGER NOT NULL, took_over INTEGER NOT NULL,
+        tool TEXT NOT NULL, args_digest TEXT NOT NULL, state TEXT NOT NULL, fence INTEGER NOT NULL, doubt_fence INTEGER NOT NULL,
         owner TEXT NOT NULL, lease_until INTEGER NOT NULL, first_claimed_at INTEGER NOT NULL, claimed_at INTEGER NOT NULL,
-        send_window_until INTEGER NOT NULL, outcome TEXT
+        send_window_until INTEGER NOT NULL, before TEXT, outcome TEXT
       ) STRICT;
       CREATE INDEX ledger_by_run ON ledger (run_id, call_id);
       CREATE INDEX ledger_open ON ledger (state, claimed_at) WHERE state IN ('claimed', 'unknown');

@@ -15,7 +15,7 @@ const FROM_SOURCE = `
   from('jiti').createJiti(${JSON.stringify(SOURCE)}, { fsCache: true })(${JSON.stringify(SOURCE)});
 `;
 
-interface Waiting { resolve(answer: never): void; reject(error: StoreError): void }
+interface Waiting { resolve: (answer: never) => void; reject: (error: StoreError) => void }
 
 export class StoreThread {
   private readonly waiting = new Map<number, Waiting>();
