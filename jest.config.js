@@ -18,5 +18,6 @@ module.exports = {
   transform: { '^.+\\.(ts|mts|mjs|js)$': ['@swc/jest', swc] },
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
   setupFilesAfterEnv: ['<rootDir>/scripts/jest/limits.js'],
+  moduleNameMapper: { '^longhaul$': '<rootDir>/src/index.ts', '^longhaul/testing$': '<rootDir>/src/testing/index.ts' },
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json', 'node'],
 };
