@@ -6,10 +6,11 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { findTemporal, findTestServer, type FindOptions } from '../../src/adapters/temporal/find-binary';
 import { declaredCommand } from '../../src/adapters/temporal/dev-file';
 import { runProgram } from '../../src/adapters/temporal/run-program';
-import { rigBinary } from '../rig/server';
+import { rigBinary, rigTestServer } from '../rig/server';
 
 const programme = (version: string) => `#!/bin/sh\necho "temporal version ${version} (Server 9.9.9)"\n`;
 let folder: string;
@@ -170,6 +171,19 @@ it('the real binary knows every flag that temporal-dev.yml uses', async () => {
   const flags = declaredCommand().filter((part) => part.startsWith('--'));
   const unknown = flags.filter((flag) => !`${help.stdout}${common.stdout}`.includes(`${flag} `));
   expect(unknown).toEqual([]);
+}, 120_000);
+
+it('the fetched test server skips an hour of waiting', async () => {
+  const executable = { type: 'existing-path' as const, path: await rigTestServer() };
+  const environment = await TestWorkflowEnvironment.createTimeSkipping({ server: { executable } });
+  try {
+    const [before, started] = [await environment.currentTimeMs(), Date.now()];
+    await environment.sleep('1 hour');
+    expect((await environment.currentTimeMs()) - before).toBeGreaterThanOrEqual(3_600_000);
+    expect(Date.now() - started).toBeLessThan(60_000);
+  } finally {
+    await environment.teardown();
+  }
 }, 120_000);
 
 async function official() {
