@@ -1,0 +1,203 @@
+// A whole longhaul for one test file: a real server, real worker processes, the embedded stores in a folder of its own, and
+// a client that does what a door does. At the end every history that the tests started is replayed, with no activity
+// registered and no store in reach, so that a change of order is found by whichever test met it.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { Runtime, Worker, DefaultLogger } from '@temporalio/worker';
+import { openStores, type Stores } from '../../src/adapters/stores/open-stores';
+import type { HistoryLimits } from '../../src/config';
+import { canonical, digestOf, type Json } from '../../src/core/canonical';
+import type { RunEvent } from '../../src/core/events';
+import { fold } from '../../src/core/evolve';
+import { initialState } from '../../src/core/initial';
+import type { Actor, Budget, RunInput, RunSpec } from '../../src/core/run';
+import type { State } from '../../src/core/state';
+import { MESSAGE, workflowIdOf, WORKFLOW_TYPE, type Message, type MessageAnswer, type MessageBody } from '../../src/messages';
+import { RIG_AGENT } from './config';
+import { startRigServer, type RigServer } from './server';
+import { linesOf, type Line } from './tools';
+import { startWorkerProcess, superviseWorker, type Supervised, type WorkerProcess } from './worker-process';
+
+const root = path.join(__dirname, '..', '..');
+export const ANN: Actor = { id: 'ann', via: 'cli', assurance: 'local-user' };
+
+export interface RunOptions { runId?: string; plan: unknown; input?: Json; budget?: Budget; taskQueue?: string; start?: boolean }
+
+export interface Rig {
+  server: RigServer;
+  client: Client;
+  stores: Stores;
+  stateDir: string;
+  logFile: string;
+  /** Effects so far, of one run or of all. */
+  effects(runId?: string): Line[];
+  worker(options?: { taskQueue?: string; env?: Record<string, string>; limits?: HistoryLimits }): Promise<WorkerProcess>;
+  supervised(options?: { taskQueue?: string; env?: Record<string, string>; limits?: HistoryLimits }): Promise<Supervised>;
+  /** Accepts and starts a run; answers its id. */
+  run(options: RunOptions): Promise<string>;
+  /** Starts a new execution of the run under a raised epoch. */
+  restore(runId: string, taskQueue?: string): Promise<void>;
+  /** Sends a message as an Update, asking again with the same id until it is answered. */
+  send(runId: string, body: MessageBody, about?: { messageId?: string; actor?: Actor; timeoutMs?: number }): Promise<MessageAnswer>;
+  events(runId: string): Promise<RunEvent[]>;
+  types(runId: string): Promise<string[]>;
+  state(runId: string): Promise<State>;
+  /** Waits until the journal of the run holds what `seen` looks for; answers that. */
+  until<T>(runId: string, seen: (state: State, events: RunEvent[]) => T | undefined | false | null, timeoutMs?: number): Promise<T>;
+  /** Waits until the run is over, and until Temporal says so too; answers Temporal's status. */
+  end(runId: string, timeoutMs?: number): Promise<{ state: State; status: string }>;
+  /** Histories of all executions of a run, oldest first. */
+  histories(runId: string): Promise<{ executionId: string; history: Awaited<ReturnType<ReturnType<Client['workflow']['getHandle']>['fetchHistory']>> }[]>;
+  /** Replays every history on the server; throws for the first that does not. Answers how many there were. */
+  replayAll(): Promise<number>;
+  /** Replays all histories, then stops everything. */
+  stop(): Promise<void>;
+}
+
+export const sleep = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });
+let counter = 0;
+
+export async function startRig(): Promise<Rig> {
+  execFileSync(process.execPath, [path.join(root, 'scripts', 'build.js'), '--if-stale'], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
+  const server = await startRigServer();
+  const stateDir = mkdtempSync(path.join(tmpdir(), 'longhaul-state-'));
+  const stores = await openStores({ stateDir });
+  const connection = await Connection.connect(server.connectionOptions);
+  const client = new Client({ connection });
+  const workers: { stop(): Promise<void> }[] = [];
+  const effectsFile = path.join(stateDir, 'effects.jsonl');
+  const logFile = path.join(stateDir, 'worker.log');
+  const settings = ({ taskQueue = 'rig', limits }: { taskQueue?: string; limits?: HistoryLimits } = {}) =>
+    ({ address: server.address, taskQueue, stateDir, effects: effectsFile, logFile, ...(limits ? { limits } : {}) });
+
+  const worker: Rig['worker'] = async (options = {}) => {
+    const started = await startWorkerProcess(settings(options), options.env);
+    workers.push({ stop: () => started.kill() });
+    return started;
+  };
+  const supervised: Rig['supervised'] = async (options = {}) => {
+    const started = await superviseWorker(settings(options), options.env);
+    workers.push(started);
+    return started;
+  };
+  const start = (input: RunInput, taskQueue: string) => client.workflow.start(WORKFLOW_TYPE, {
+    taskQueue, workflowId: workflowIdOf(input.runId), args: [input], workflowTaskTimeout: '5s', workflowIdReusePolicy: input.epoch > 0 ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
+  });
+
+  const run: Rig['run'] = async ({ runId = `r${process.pid}-${++counter}`, plan, input = {}, budget = {}, taskQueue = 'rig', start: begin = true }) => {
+    const spec: RunSpec = { v: 1, agent: RIG_AGENT, input, plan: plan as Json, budget, owner: ANN };
+    const inputRef = await stores.artifacts.write(Buffer.from(canonical(spec)), { mediaType: 'application/json', summary: 'what the run was asked' });
+    const inputDigest = digestOf({ agent: spec.agent, input, plan, budget });
+    const at = Date.now();
+    await stores.journal.accept({ runId, title: '', agent: RIG_AGENT, owner: ANN, status: 'accepted', outcome: null, detail: '', waits: [], deadline: null, budgetLeft: {}, steps: { done: 0, total: 0 }, epoch: 0, version: 0, inputDigest, inputRef, createdAt: at, updatedAt: at });
+    if (begin) await start({ v: 1, runId, epoch: 0, inputDigest, inputRef }, taskQueue);
+    return runId;
+  };
+  const restore: Rig['restore'] = async (runId, taskQueue = 'rig') => {
+    const row = await stores.journal.row(runId);
+    if (!row) throw new Error(`no run ${runId}`);
+    const head = await stores.journal.head(runId);
+    const { epoch } = await stores.journal.raiseEpoch(runId, head?.epoch ?? 0);
+    await client.workflow.getHandle(workflowIdOf(runId)).terminate('restore').catch(() => undefined);
+    await start({ v: 1, runId, epoch, inputDigest: row.inputDigest, inputRef: row.inputRef }, taskQueue);
+  };
+  const send: Rig['send'] = async (runId, body, { messageId = `m-${process.pid}-${++counter}`, actor = ANN, timeoutMs = 30_000 } = {}) => {
+    const message: Message = { messageId, actor, body };
+    const limit = Date.now() + timeoutMs;
+    for (;;) {
+      try {
+        const handle = client.workflow.getHandle(workflowIdOf(runId));
+        const answer = await client.withDeadline(Date.now() + 5_000, () => handle.executeUpdate<MessageAnswer, [Message]>(MESSAGE, { args: [message], updateId: messageId }));
+        if (answer.kind !== 'busy') return answer;
+      } catch (error) {
+        if (Date.now() > limit || /already completed|not found/i.test(String(error))) throw error;
+      }
+      await sleep(100);
+    }
+  };
+
+  const events: Rig['events'] = async (runId) => {
+    const all: RunEvent[] = [];
+    for (;;) {
+      const page = await stores.journal.read(runId, all.at(-1)?.seq ?? 0);
+      all.push(...page.events);
+      if (!page.more) return all;
+    }
+  };
+  const state: Rig['state'] = async (runId) => fold(initialState(runId), await events(runId));
+  const until: Rig['until'] = async (runId, seen, timeoutMs = 60_000) => {
+    const limit = Date.now() + timeoutMs;
+    for (;;) {
+      const all = await events(runId);
+      const found = seen(fold(initialState(runId), all), all);
+      if (found) return found;
+      if (Date.now() > limit) throw new Error(`Run ${runId} did not get there in ${timeoutMs} ms: ${all.map((event) => event.type).join(' ')}\n${tail(logFile)}`);
+      await sleep(100);
+    }
+  };
+  const end: Rig['end'] = async (runId, timeoutMs = 60_000) => {
+    const over = await until(runId, (seen) => seen.end && seen, timeoutMs);
+    const limit = Date.now() + 30_000;
+    for (;;) {
+      const { status } = await client.workflow.getHandle(workflowIdOf(runId)).describe();
+      if (status.name !== 'RUNNING' && status.name !== 'CONTINUED_AS_NEW') return { state: over, status: status.name };
+      if (Date.now() > limit) throw new Error(`Temporal still says ${status.name} for run ${runId}\n${tail(logFile)}`);
+      await sleep(100);
+    }
+  };
+  const histories: Rig['histories'] = async (runId) => {
+    const found: Awaited<ReturnType<Rig['histories']>> = [];
+    const executions = [];
+    for await (const info of client.workflow.list({ query: `WorkflowId = "${workflowIdOf(runId)}"` })) executions.push(info);
+    executions.sort((a, b) => a.startTime.getTime() - b.startTime.getTime());
+    for (const { runId: executionId } of executions) {
+      found.push({ executionId, history: await client.workflow.getHandle(workflowIdOf(runId), executionId).fetchHistory() });
+    }
+    return found;
+  };
+  const replayAll: Rig['replayAll'] = async () => {
+    quietRuntime();
+    const workflowBundle = { codePath: path.join(root, 'dist', 'workflow-bundle.js') };
+    let count = 0;
+    const each = client.workflow.list().intoHistories({ concurrency: 4 });
+    for await (const result of Worker.runReplayHistories({ workflowBundle }, each)) {
+      if (result.error) throw new Error(`The history of ${result.workflowId} ${result.runId} does not replay: ${result.error.message}`);
+      count += 1;
+    }
+    return count;
+  };
+  const stop: Rig['stop'] = async () => {
+    try {
+      await replayAll();
+    } finally {
+      await Promise.all(workers.map((one) => one.stop()));
+      await connection.close();
+      await stores.close();
+      await server.stop();
+      rmSync(stateDir, { recursive: true, force: true });
+    }
+  };
+  return {
+    server, client, stores, stateDir, logFile, worker, supervised, run, restore, send, events, state, until, end, histories, replayAll, stop,
+    effects: (runId) => linesOf(effectsFile).filter((line) => runId === undefined || line.runId === runId),
+    types: async (runId) => (await events(runId)).map((event) => event.type),
+  };
+}
+
+function tail(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').split('\n').slice(-30).join('\n');
+  } catch {
+    return '(no log)';
+  }
+}
+
+let quiet = false;
+function quietRuntime(): void {
+  if (quiet) return;
+  quiet = true;
+  Runtime.install({ logger: new DefaultLogger('ERROR') });
+}

@@ -1,0 +1,23 @@
+// One real worker process, so that a kill is a kill. Run through jiti by worker-process.ts; uses the built worker, as users do.
+// Says `ready` on stdout once it polls. Everything it needs stands in LONGHAUL_RIG.
+import type { HistoryLimits } from '../../src/config';
+import { rigConfig } from './config';
+
+export interface RigWorkerSettings { worker: string; address: string; taskQueue: string; stateDir: string; effects: string; logFile: string; limits?: HistoryLimits }
+
+async function main(): Promise<void> {
+  const settings = JSON.parse(process.env['LONGHAUL_RIG'] ?? '{}') as RigWorkerSettings;
+  const { startWorker } = require(settings.worker) as typeof import('../../src/worker');
+  const { run } = await startWorker({
+    config: rigConfig(settings.effects, settings.limits), stateDir: settings.stateDir, connection: { address: settings.address },
+    taskQueue: settings.taskQueue, logFile: settings.logFile, logLevel: 'info',
+  });
+  const done = run();
+  process.stdout.write('ready\n');
+  await done;
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  process.exitCode = 1;
+});
