@@ -38,7 +38,7 @@ function start(state: State, command: Extract<Command, { type: 'Start' }>): Deci
   if (state.version > 0) return nothing;
   const { plan, ...fresh } = command.fresh;
   const agent = { ...fresh.agent, planner: plan ? 'declared' as const : fresh.agent.planner };
-  const created = draft('RunCreated', { law: LAW, ...fresh, agent, pins: { ...fresh.pins, eventSchema: EVENT_SCHEMA } });
+  const created = draft('RunCreated', { epoch: command.epoch, law: LAW, ...fresh, agent, pins: { ...fresh.pins, eventSchema: EVENT_SCHEMA } });
   if (!plan && agent.planner === 'model') return only([created]);
   if (!plan) return only([created, draft('RunFailed', { failure: { class: 'argument', code: 'no-plan', message: `Agent ${agent.name} needs a declared plan; start the run with one.` }, artifacts: [] })]);
   const reasons = checkPatch({ ...state, agent }, plan);

@@ -38,7 +38,7 @@ export interface CancelReport { finished: string[]; undone: string[]; unknown: s
 
 export interface EventData {
   RunCreated: {
-    law: number; agent: AgentManifest; pins: Pins; budget: Budget; owner: Actor; seed: string;
+    epoch: number; law: number; agent: AgentManifest; pins: Pins; budget: Budget; owner: Actor; seed: string;
     inputDigest: string; inputRef: ArtifactRef; title: string; ledgerIncarnation: string;
   };
   RunRestored: { epoch: number; executionId: string; why: string };

@@ -5,7 +5,7 @@ import { CAPS, type Fold, keep, last } from './parts';
 
 export const runCreated: Fold<'RunCreated'> = (state, { data, at }) => ({
   ...state, law: data.law, createdAt: at, title: data.title, owner: data.owner, agent: data.agent, pins: data.pins, seed: data.seed,
-  inputDigest: data.inputDigest, inputRef: data.inputRef, ledgerIncarnation: data.ledgerIncarnation, budget: data.budget, epoch: Math.max(1, state.epoch),
+  inputDigest: data.inputDigest, inputRef: data.inputRef, ledgerIncarnation: data.ledgerIncarnation, budget: data.budget, epoch: data.epoch,
 });
 
 /** Requests of the lost execution: those with an effect are in doubt, the others are simply made again. */
