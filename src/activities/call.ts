@@ -11,8 +11,8 @@ import { boundArgs, parsedArgs } from './arguments';
 import type { HandsDeps } from './deps';
 import { failure, failureOf } from './failures';
 import { stopReason } from './heartbeat';
-import { run, type Attempt } from './runner';
-import { ownSignal, toolOf } from './tool-call';
+import { run, type Attempt, type Claim } from './runner';
+import { ownSignal, toolCallOf, toolOf } from './tool-call';
 import type { Asked } from './types';
 
 export const LEASE_MS = 15_000;
@@ -65,13 +65,27 @@ async function claimed(deps: HandsDeps, attempt: Attempt): Promise<CallResult> {
   switch (answer.kind) {
     case 'claimed':
       crashPoint('call:claimed', attempt.asked.need.tool);
-      return run(deps, { ...attempt, claim: { key: attempt.asked.need.key, fence: answer.fence, leaseMs: LEASE_MS } });
+      return sent(deps, { ...attempt, claim: { key: attempt.asked.need.key, fence: answer.fence, leaseMs: LEASE_MS } });
     case 'outcome': return known(attempt, answer);
     case 'held': return { kind: 'busy', why: 'Another attempt at this call is under way.', retryAfterMs: LEASE_MS / 3 };
     case 'dead-owner': return { kind: 'in-doubt', why: `An attempt by ${answer.owner.worker} stopped after its claim; whether it was sent is not known.` };
     case 'mismatch': return { kind: 'failed', failure: failure('mismatch', 'ledger-mismatch', `The key of ${callIdOf(attempt.asked.need.callSeq)} was used with other arguments.`), sent: false };
     case 'fenced': return { kind: 'not-sent', why: 'cancelled' };
   }
+}
+
+/** Sends, unless what the call was prepared for has changed since. After a take-over the gate has looked already. */
+async function sent(deps: HandsDeps, attempt: Attempt & { claim: Claim }): Promise<CallResult> {
+  const { asked: { need, runId, inputRef }, claim } = attempt;
+  if (need.takeOver === undefined && need.undoOf === undefined && typeof need.resourceVersion === 'string' && attempt.tool.resourceVersion) {
+    const call = await toolCallOf(deps, { runId, inputRef, callId: need.callId, attempt: need.attempt, key: need.key, resourceVersion: need.resourceVersion, signal: ownSignal() });
+    const now = await attempt.tool.resourceVersion(attempt.args, call).catch(failureOf);
+    if (now !== need.resourceVersion) {
+      await deps.ledger.release(claim.key, claim.fence).catch(() => false);
+      return typeof now === 'string' ? { kind: 'not-sent', why: 'approval' } : { kind: 'failed', failure: now, sent: false };
+    }
+  }
+  return run(deps, attempt);
 }
 
 /** Asks the ledger until it answers. A claim whose answer was lost is known again by the token of this very attempt. */

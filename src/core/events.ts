@@ -72,7 +72,8 @@ export interface EventData {
   ApprovalGranted: { approvalId: string; callId: string; actors: Actor[]; final: boolean };
   ApprovalRejected: { approvalId: string; callId: string; reason: string; actor: Actor };
   ApprovalExpired: { approvalId: string; callId: string };
-  ApprovalVoided: { approvalId: string; callId: string; why: string };
+  /** The prepared call no longer stands and is prepared anew; `approvalId` null when policy had allowed it without asking. */
+  ApprovalVoided: { approvalId: string | null; callId: string; why: string };
 
   WaitStarted: { waitId: string; stepId: string; wakeAt: number };
   WaitSatisfied: { waitId: string; stepId: string };

@@ -35,7 +35,7 @@ export const approvalExpired: Fold<'ApprovalExpired'> = (state, { data, at }) =>
 /** The prepared call goes with its approval: the step is prepared anew, under a new key. */
 export const approvalVoided: Fold<'ApprovalVoided'> = (state, { data }) => {
   const stepId = state.calls[data.callId]?.stepId;
-  const next = close(state, data.approvalId, 'expired', `The approval is void: ${data.why}`);
+  const next = data.approvalId === null ? state : close(state, data.approvalId, 'expired', `The approval is void: ${data.why}`);
   return setStep(closeCall(next, data.callId), stepId, { status: 'pending', callId: undefined });
 };
 

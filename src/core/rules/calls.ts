@@ -87,8 +87,8 @@ function again(call: CallState, why: Failure['class'], delayMs: number, now: num
 }
 
 function notSent(state: State, call: CallState, why: 'cancelled' | 'approval' | 'shutdown', now: number): Draft[] {
-  if (why === 'approval' && call.approvalId !== undefined && !state.cancel) {
-    return [draft('ApprovalVoided', { approvalId: call.approvalId, callId: call.callId, why: 'it was no longer valid when the call was about to be made' }, call.callId)];
+  if (why === 'approval' && !state.cancel) {
+    return [draft('ApprovalVoided', { approvalId: call.approvalId ?? null, callId: call.callId, why: 'what it was bound to was no longer so when the call was about to be made' }, call.callId)];
   }
   if (!state.cancel || call.undoOf !== undefined) return [again(call, 'cancelled', 0, now)];
   return finalFailure(call.callId, call.stepId, call.attempt, CANCELLED, false);

@@ -32,7 +32,7 @@ function consequences(state: State, call: CallState, seen: GateEvidence, verdict
   switch (verdict.decision) {
     case 'record': return recorded(state, call, seen);
     case 'ask-person': return [draft('HumanDecisionRequested', { decisionId: askId('decision', state.runId, state.asked + 1), callId, why: verdict.why }, callId)];
-    case 'ask-again': return [draft('ApprovalVoided', { approvalId: call.approvalId ?? '', callId, why: verdict.why }, callId)];
+    case 'ask-again': return [draft('ApprovalVoided', { approvalId: call.approvalId ?? null, callId, why: verdict.why }, callId)];
     case 'replan': return finalFailure(callId, call.stepId, attempt, { class: 'policy', code: 'premise-changed', message: verdict.why }, false);
     case 'stop':
       if (verdict.why === NOT_SENT) return finalFailure(callId, call.undoOf === undefined ? call.stepId : undefined, attempt, { class: 'cancelled', code: 'cancelled', message: 'The run was cancelled; the call was never sent.' }, false);
