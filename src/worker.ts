@@ -5,17 +5,20 @@ import os from 'node:os';
 import path from 'node:path';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { makeHands, type HandsDeps, type WorkerFacts } from './activities';
+import { makeModel } from './activities/model';
 import type { Config, HistoryLimits } from './config';
 import { resolveAgents, secretResolver, serviceResolver } from './adapters/config/resolve';
 import { installCrashPointFromEnv } from './adapters/crash/kill-at';
 import { installLogger, type Log } from './adapters/logging/logger';
-import { modelFromEnv } from './adapters/models/from-env';
+import { modelById, modelFromEnv } from './adapters/models/from-env';
 import { tablePolicy } from './adapters/policy/table';
 import { openStores, type Stores } from './adapters/stores/open-stores';
 import { identify, isRunning } from './adapters/temporal/process-identity';
 import { checkSearchAttributes } from './adapters/temporal/search-attributes';
-import { toolConcurrency } from './adapters/tools/define-tool';
+import { modelToolSpec, toolConcurrency } from './adapters/tools/define-tool';
 import { TASK_QUEUE } from './messages';
+import type { ModelPort } from './ports/model';
+import type { ToolDefinition } from './ports/tool';
 
 export interface WorkerSettings {
   config: Config;
@@ -86,16 +89,17 @@ async function depsOf(settings: WorkerSettings, stores: Stores, connection: Nati
   const { config, stateDir, folder = process.cwd() } = settings;
   const self = identify(process.pid);
   const host = os.hostname();
+  const tools = new Map(config.tools.map((tool) => [tool.name, tool]));
   return {
     ...stores,
     policy: config.policy ?? tablePolicy({ name: 'built-in', rules: [] }),
     agents: resolveAgents(config, defaultModel()),
-    tools: new Map(config.tools.map((tool) => [tool.name, tool])),
+    tools,
     concurrencyOf: toolConcurrency,
     service: serviceResolver(config, stateDir),
     secret: secretResolver(config, folder),
     resources: config.resources ?? {},
-    model: () => Promise.reject(new Error('no model')),
+    model: modelOf(stores, tools),
     owner: { host, pid: process.pid, processStart: self?.startedAt ?? 'unknown', worker: settings.identity ?? identityOf() },
     ownerGone: (owner) => owner.host === host && owner.processStart !== 'unknown' && !isRunning({ pid: owner.pid, startedAt: owner.processStart }),
     build: buildName(),
@@ -109,6 +113,18 @@ async function factsOf({ config, namespace }: WorkerSettings, connection: Native
   const wrong = [...missing, ...differing].map(({ name }) => name);
   if (wrong.length > 0) log.warn(`search attributes are not shown: the server lacks ${wrong.join(', ')}; run longhaul doctor --fix`, {});
   return { searchAttributes: wrong.length === 0, limits: { ...HISTORY, ...config.limits } };
+}
+
+function modelOf({ journal, artifacts }: Stores, tools: ReadonlyMap<string, ToolDefinition>): HandsDeps['model'] {
+  const open = new Map<string, ModelPort>();
+  const models = (id: string): ModelPort | { missing: string } => {
+    const found = open.get(id) ?? modelById(id, process.env);
+    if ('missing' in found) return found;
+    const port = 'port' in found ? found.port : found;
+    open.set(id, port);
+    return port;
+  };
+  return makeModel({ journal, artifacts, models, tools: (name) => tools.get(name), spec: modelToolSpec });
 }
 
 function defaultModel(): string | null {
