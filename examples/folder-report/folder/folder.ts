@@ -4,7 +4,7 @@
 import { constants, type Stats } from 'node:fs';
 import { open, readdir, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import type { Json } from '../../../src/index';
+import type { Json } from 'longhaul';
 import { Refusal } from './refusal';
 
 /** Caps of one folder: bytes of a file, files and depth of a listing. */

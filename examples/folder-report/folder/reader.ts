@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import type { ErrorClass } from '../../../src/index';
+import type { ErrorClass } from 'longhaul';
 import { Refusal } from './refusal';
 
 export type ReaderRequest =

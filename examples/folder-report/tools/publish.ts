@@ -1,7 +1,7 @@
 // Tool `publish`: puts a stored report under a slug of the publisher. The publisher honours the key and can be asked by it,
 // and compares the ETag that the approval was given for (If-Match), so that nobody's newer version is overwritten unseen.
 import { z } from 'zod';
-import { defineTool, type Json, type LookUpAnswer, type ToolCall } from '../../../src/index';
+import { defineTool, type Json, type LookUpAnswer, type ToolCall } from 'longhaul';
 import { unifiedDiff } from '../report/diff';
 import { reportRef } from '../report/schema';
 import { askPublisher, refusalOf } from './publisher-client';

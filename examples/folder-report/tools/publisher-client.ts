@@ -1,6 +1,6 @@
 // One HTTP request to the service `publisher`, and what its answers mean: refusals become ToolErrors of the closed table.
 // `network` is said only when no connection was made; a request that may have arrived stays unknown. Never retries.
-import { ToolError, type ToolCall } from '../../../src/index';
+import { ToolError, type ToolCall } from 'longhaul';
 
 export interface PublisherAnswer { status: number; etag: string | null; text: string; retryAfterMs: number | undefined }
 

@@ -1,7 +1,7 @@
 // What all readers of the folder share: effect none, the folder from the run's input (never from the model), and refusals of
 // the rooms below turned into tool errors.
 import type { z } from 'zod';
-import { defineTool, ToolError, type ToolCall, type ToolDefinition } from '../../../src/index';
+import { defineTool, ToolError, type ToolCall, type ToolDefinition } from 'longhaul';
 import { folderOf } from '../folder/folder';
 import { Refusal } from '../folder/refusal';
 

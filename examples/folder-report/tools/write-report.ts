@@ -4,7 +4,7 @@
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { defineTool, ToolError, type ArtifactRef, type Json, type ToolCall } from '../../../src/index';
+import { defineTool, ToolError, type ArtifactRef, type Json, type ToolCall } from 'longhaul';
 import { folderOf } from '../folder/folder';
 import { runReader } from '../folder/reader';
 import type { QueryResult } from '../folder/sql';
