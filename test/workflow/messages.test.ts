@@ -1,0 +1,75 @@
+// What arrives at a run from outside, on the real server: early, doubled, malformed, misspelt, at the same moment. No message
+// poisons a run, and the same decision twice is one decision.
+import { workflowIdOf, MESSAGE } from '../../src/messages';
+import { ANN, sleep, startRig, type Rig } from '../rig/rig';
+
+let rig: Rig;
+beforeAll(async () => { rig = await startRig(); await rig.worker(); }, 120_000);
+afterAll(() => rig.stop(), 60_000);
+
+const ASKED = { goal: 'Ask', steps: [{ id: 'asked', title: 'Asked', action: { type: 'tool', tool: 'asked', args: { text: 'go' } } }] };
+const handle = (runId: string) => rig.client.workflow.getHandle(workflowIdOf(runId));
+const approvalOf = (runId: string) => rig.until(runId, (state) => Object.keys(state.approvals)[0]);
+const effects = (runId: string): number => rig.effects(runId).length;
+
+test('I7 R10.8 malformed and misspelt signals are recorded as rejected, and a good one still counts', async () => {
+  const runId = await rig.run({ plan: ASKED });
+  const approvalId = await approvalOf(runId);
+  await handle(runId).signal(MESSAGE, null);
+  await handle(runId).signal(MESSAGE, { messageId: 'x', actor: ANN, body: { kind: 'aprove', approvalId } });
+  await handle(runId).signal('approve', 'not an object');
+  await handle(runId).signal('aprove', { approvalId });
+  await rig.until(runId, (_, events) => events.filter((event) => event.type === 'MessageRejected').length === 4);
+  expect(effects(runId)).toBe(0);
+  const signal = await rig.server.temporalCli(['workflow', 'signal', '-w', workflowIdOf(runId), '--name', 'approve', '--input', JSON.stringify({ approvalId })]);
+  expect(signal.code).toBe(0);
+  expect((await rig.end(runId)).status).toBe('COMPLETED');
+  expect(effects(runId)).toBe(1);
+  const granted = (await rig.events(runId)).find((event) => event.type === 'ApprovalGranted');
+  expect(granted?.actor).toEqual({ id: 'temporal', via: 'temporal', assurance: 'claimed' });
+});
+
+test('an Update of the wrong shape is refused and leaves no trace in history or journal', async () => {
+  const runId = await rig.run({ plan: ASKED });
+  await approvalOf(runId);
+  const before = await rig.types(runId);
+  await expect(handle(runId).executeUpdate(MESSAGE, { args: [{ messageId: 'x', actor: ANN, body: { kind: 'approve' } }] })).rejects.toMatchObject({ cause: { message: expect.stringContaining('approve') } });
+  expect(await rig.types(runId)).toEqual(before);
+  await rig.send(runId, { kind: 'cancel', reason: 'done' });
+  await rig.end(runId);
+});
+
+test('R6.3 two approvers in one moment: one decision, and the other hears who decided', async () => {
+  const runId = await rig.run({ plan: ASKED });
+  const approvalId = await approvalOf(runId);
+  const answers = await Promise.all(['ann', 'bob'].map((id) => rig.send(runId, { kind: 'approve', approvalId }, { actor: { ...ANN, id } })));
+  expect(answers.map((answer) => answer.kind).sort()).toEqual(['already-decided', 'granted']);
+  expect((await rig.end(runId)).status).toBe('COMPLETED');
+  expect(effects(runId)).toBe(1);
+  expect((await rig.types(runId)).filter((type) => type === 'ApprovalGranted')).toHaveLength(1);
+});
+
+test('I12 the same message again, as Update and as Signal, answers the same and acts once', async () => {
+  const runId = await rig.run({ plan: { goal: 'Wait', steps: [{ id: 'ask', title: 'Ask', action: { type: 'question', question: 'Well?' } }] } });
+  await rig.until(runId, (state) => Object.keys(state.questions)[0]);
+  const body = { kind: 'note' as const, text: { value: 'hello' } };
+  const first = await rig.send(runId, body, { messageId: 'same' });
+  await handle(runId).signal(MESSAGE, { messageId: 'same', actor: ANN, body });
+  await sleep(500);
+  const again = await handle(runId).executeUpdate(MESSAGE, { args: [{ messageId: 'same', actor: ANN, body }], updateId: 'another-update-id' });
+  expect(again).toEqual(first);
+  expect((await rig.types(runId)).filter((type) => type === 'UserMessageReceived')).toHaveLength(1);
+  expect(await handle(runId).executeUpdate(MESSAGE, { args: [{ messageId: 'same', actor: ANN, body: { ...body, text: { value: 'other' } } }], updateId: 'third' })).toMatchObject({ kind: 'refused' });
+  await rig.send(runId, { kind: 'cancel', reason: 'done' });
+  await rig.end(runId);
+});
+
+test('a message that arrives before the first workflow task is heard', async () => {
+  const runId = await rig.run({ plan: ASKED, taskQueue: 'later' });
+  const sent = handle(runId).executeUpdate(MESSAGE, { args: [{ messageId: 'early', actor: ANN, body: { kind: 'note', text: { value: 'early' } } }], updateId: 'early' });
+  await handle(runId).signal('cancel', { reason: 'early too' });
+  const worker = await rig.worker({ taskQueue: 'later' });
+  expect(await sent).toHaveProperty('kind');
+  expect((await rig.end(runId)).status).toBe('CANCELED');
+  await worker.kill();
+});

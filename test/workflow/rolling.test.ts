@@ -1,0 +1,90 @@
+// Continue-as-new on the real server, with small limits: under a storm of Updates and of Signals nothing is lost or doubled,
+// histories stay bounded, and a run that rolls in the middle of its work does each thing once.
+import { MESSAGE, workflowIdOf } from '../../src/messages';
+import { ANN, sleep, startRig, type Rig } from '../rig/rig';
+
+const LIMITS = { softEvents: 200, hardEvents: 1_000, hardUpdates: 400, waitEvents: 60 };
+let rig: Rig;
+beforeAll(async () => { rig = await startRig(); await rig.worker({ limits: LIMITS }); }, 120_000);
+afterAll(() => rig.stop(), 120_000);
+
+const PARKED = { goal: 'Park', steps: [{ id: 'ask', title: 'Ask', action: { type: 'question', question: 'Well?' } }] };
+
+async function lengths(runId: string): Promise<number[]> {
+  return (await rig.histories(runId)).map(({ history }) => history.events?.length ?? 0);
+}
+
+async function park(): Promise<string> {
+  const runId = await rig.run({ plan: PARKED });
+  await rig.until(runId, (state) => Object.keys(state.questions)[0]);
+  return runId;
+}
+
+/** Every note arrived once, histories are bounded, and the run still ends. */
+async function expectAll(runId: string, count: number): Promise<void> {
+  const notes = await rig.until(runId, (_, events) => {
+    const heard = events.filter((event) => event.type === 'UserMessageReceived');
+    return heard.length >= count && heard;
+  }, 120_000);
+  expect(new Set(notes.map((event) => event.idempotencyKey)).size).toBe(count);
+  expect(notes).toHaveLength(count);
+  await rig.send(runId, { kind: 'cancel', reason: 'done' }, { timeoutMs: 60_000 });
+  expect((await rig.end(runId, 90_000)).status).toBe('CANCELED');
+  const all = await lengths(runId);
+  expect(all.length).toBeGreaterThan(1);
+  expect(Math.max(...all)).toBeLessThan(LIMITS.hardEvents);
+}
+
+test('400 Updates from 16 senders: each is answered and counted once, over several generations', async () => {
+  const runId = await park();
+  let next = 0;
+  const kinds = new Set<string>();
+  await Promise.all(Array.from({ length: 16 }, async () => {
+    while (next < 400) {
+      const n = (next += 1);
+      kinds.add((await rig.send(runId, { kind: 'note', text: { value: n } }, { messageId: `note-${n}`, timeoutMs: 60_000 })).kind);
+    }
+  }));
+  expect([...kinds]).toEqual(['done']);
+  await expectAll(runId, 400);
+}, 180_000);
+
+test('Signals at 100 a second for ten seconds: none is lost, none counts twice, histories stay bounded', async () => {
+  const runId = await park();
+  const handle = rig.client.workflow.getHandle(workflowIdOf(runId));
+  const sent: Promise<void>[] = [];
+  for (let n = 1; n <= 1_000; n += 1) {
+    sent.push(handle.signal(MESSAGE, { messageId: `signal-${n}`, actor: ANN, body: { kind: 'note', text: { value: n } } }));
+    if (n % 10 === 0) await sleep(100);
+  }
+  await Promise.all(sent);
+  await expectAll(runId, 1_000);
+}, 240_000);
+
+test('a long plan rolls between its calls, with a checkpoint, and does each thing once', async () => {
+  const steps = Array.from({ length: 60 }, (_, i) => ({
+    id: `s${i}`, title: `Step ${i}`, dependsOn: i > 0 ? [`s${i - 1}`] : [],
+    action: { type: 'tool', tool: i % 5 === 0 ? 'stamp' : 'look', args: { text: `t${i}` } },
+  }));
+  const runId = await rig.run({ plan: { goal: 'Long', steps } });
+  const { state, status } = await rig.end(runId, 120_000);
+  expect([status, state.end?.outcome]).toEqual(['COMPLETED', 'full']);
+  expect(rig.effects(runId).map((line) => line.text)).toEqual(steps.filter((_, i) => i % 5 === 0).map((_, i) => `t${i * 5}`));
+  const all = await lengths(runId);
+  expect(all.length).toBeGreaterThanOrEqual(2);
+  expect(Math.max(...all)).toBeLessThan(LIMITS.softEvents + 100);
+  expect((await rig.types(runId)).filter((type) => type === 'CheckpointSaved').length).toBe(all.length - 1);
+}, 180_000);
+
+test('before a long wait the run continues as new, and wakes with a short history', async () => {
+  const steps = [...Array.from({ length: 12 }, (_, i) => ({ id: `s${i}`, title: `Step ${i}`, dependsOn: i > 0 ? [`s${i - 1}`] : [], action: { type: 'tool', tool: 'look', args: { text: `t${i}` } } })),
+    { id: 'ask', title: 'Ask', dependsOn: ['s11'], action: { type: 'question', question: 'Well?' } }];
+  const runId = await rig.run({ plan: { goal: 'Long wait', steps } });
+  const questionId = await rig.until(runId, (state) => Object.keys(state.questions)[0]);
+  for (let i = 0; i < 100 && (await lengths(runId)).length < 2; i += 1) await sleep(100);
+  await rig.send(runId, { kind: 'answer', questionId, answer: { value: 'yes' } });
+  expect((await rig.end(runId)).status).toBe('COMPLETED');
+  const all = await lengths(runId);
+  expect(all).toHaveLength(2);
+  expect(all[1]).toBeLessThan(30);
+});
