@@ -15,7 +15,7 @@ interface Reader<A, R> {
   description: string;
   input: z.ZodType<A>;
   /** `root` is the real path of the run's folder. */
-  read(root: string, args: A, call: ToolCall): Promise<R>;
+  read: (root: string, args: A, call: ToolCall) => Promise<R>;
 }
 
 /** A tool with effect `none` over the run's folder. */

@@ -13,7 +13,7 @@ const MOST = { reads: 11, around: 8, lines: 40, writes: 3 } as const;
 const NO_MODEL = 'Made by rules@1: fixed rules, no model was used.';
 const PLANNED = 'Queries to ask: ';
 
-interface Scene extends Conversation { asked: Question; offered: ReadonlySet<string>; made(tool: string): Call[] }
+interface Scene extends Conversation { asked: Question; offered: ReadonlySet<string>; made: (tool: string) => Call[] }
 
 /** @param offered names of the tools that may be called now. */
 export function nextStep(conversation: Conversation, offered: ReadonlySet<string>): Step {
