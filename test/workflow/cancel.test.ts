@@ -25,7 +25,7 @@ const plans: Record<string, object> = { parked: PARKED, reading: READING, 'just 
 
 async function expectCanceled(runId: string): Promise<void> {
   const { state, status } = await rig.end(runId);
-  expect([status, state.end?.status]).toEqual(['CANCELED', 'cancelled']);
+  expect([status, state.end?.status]).toEqual(['CANCELLED', 'cancelled']);
   expect((await rig.types(runId)).filter((type) => type === 'CancelRequested')).toHaveLength(1);
 }
 
@@ -60,7 +60,7 @@ test('R7.4 what can be taken back is taken back once, also when the worker dies 
   await native(runId);
   await byMessage(runId).catch(() => undefined);
   const { state, status } = await rig.end(runId, 90_000);
-  expect([status, worker.deaths()]).toEqual(['CANCELED', 1]);
+  expect([status, worker.deaths()]).toEqual(['CANCELLED', 1]);
   const lines = rig.effects(runId).map(({ tool: name }) => name);
   expect(lines).toEqual(['undoable', 'undo']);
   const report = state.end?.report;

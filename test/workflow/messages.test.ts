@@ -70,6 +70,6 @@ test('a message that arrives before the first workflow task is heard', async () 
   await handle(runId).signal('cancel', { reason: 'early too' });
   const worker = await rig.worker({ taskQueue: 'later' });
   expect(await sent).toHaveProperty('kind');
-  expect((await rig.end(runId)).status).toBe('CANCELED');
+  expect((await rig.end(runId)).status).toBe('CANCELLED');
   await worker.kill();
 });

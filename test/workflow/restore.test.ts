@@ -47,7 +47,7 @@ test('a tool that hears of the termination gives its claim back, and the restore
   expect((await row())?.fence).toBe(2);
   await rig.send(runId, { kind: 'cancel', reason: 'seen enough' });
   const { status } = await rig.end(runId);
-  expect([status, lines(runId)]).toEqual(['CANCELED', []]);
+  expect([status, lines(runId)]).toEqual(['CANCELLED', []]);
 });
 
 test('a deaf tool of the old execution settles under the old epoch, and the restored run records it without sending', async () => {

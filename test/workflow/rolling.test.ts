@@ -29,7 +29,7 @@ async function expectAll(runId: string, count: number): Promise<void> {
   expect(new Set(notes.map((event) => event.idempotencyKey)).size).toBe(count);
   expect(notes).toHaveLength(count);
   await rig.send(runId, { kind: 'cancel', reason: 'done' }, { timeoutMs: 60_000 });
-  expect((await rig.end(runId, 90_000)).status).toBe('CANCELED');
+  expect((await rig.end(runId, 90_000)).status).toBe('CANCELLED');
   const all = await lengths(runId);
   expect(all.length).toBeGreaterThan(1);
   expect(Math.max(...all)).toBeLessThan(LIMITS.hardEvents);
