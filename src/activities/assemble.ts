@@ -2,7 +2,7 @@
 // Built anew for every call from references; nothing of it stands in Temporal's history. Within the agent's limit of input
 // tokens (four bytes a token): results of old turns shrink first, then old turns go whole; a call never loses its result.
 // Results are data: artifacts are verified when they are read, and nothing partial is passed off as whole.
-import { bytesOf, type Json } from '../core/canonical';
+import type { Json } from '../core/canonical';
 import type { RunSpec } from '../core/run';
 import type { ArtifactsPort } from '../ports/artifacts';
 import type { ModelMessage, ModelToolSpec } from '../ports/model';
@@ -46,10 +46,10 @@ interface Room { briefTurns: number; droppedTurns: number; latestBytes: number; 
  */
 export async function assemble(asking: Asking, artifacts: Bytes): Promise<ModelMessage[]> {
   const once = readOnce(artifacts);
-  const limit = asking.maxInputTokens * BYTES_PER_TOKEN - bytesOf(asking.tools);
+  const limit = asking.maxInputTokens * BYTES_PER_TOKEN - sizeOf(asking.tools);
   for (const room of rooms(asking.transcript.turns.length)) {
     const messages = await render(asking, room, once);
-    if (bytesOf(messages) <= limit) return messages;
+    if (sizeOf(messages) <= limit) return messages;
   }
   throw new InputTooLarge(`What the model must be told does not fit into ${asking.maxInputTokens} tokens; raise the agent's maxInputTokens or ask for less at once.`);
 }
@@ -121,6 +121,9 @@ async function callResult(call: Turn['answer']['calls'][number], turn: Turn, tra
   if (call.tool !== 'propose_plan' && only) return detail.brief || only[1] === null || typeof only[1] !== 'object' ? only[1] : { step: only[0], ...(only[1] as object) } as Json;
   return { steps: Object.fromEntries(results) };
 }
+
+/** Bytes of a value as it will be sent. */
+const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
 /** The same artifact is read and verified once for all renderings. */
 function readOnce(artifacts: Bytes): Bytes {

@@ -1,0 +1,339 @@
+// Promises of the model activity, under the real law, on the real stores, against a model over real HTTP: whatever a model
+// answers, the run goes on, ends or stops with a reason, and each call of the model hears exactly one result.
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { z } from 'zod';
+import { canonical, digestOf, type Json } from '../../src/core/canonical';
+import type { Command, FreshRun } from '../../src/core/commands';
+import { initialState } from '../../src/core/initial';
+import type { MessageBody } from '../../src/core/message';
+import { rowOf } from '../../src/core/summary';
+import type { AgentManifest, Actor, ArtifactRef, Effect, Output, RunSpec } from '../../src/core/run';
+import type { State } from '../../src/core/state';
+import { turn } from '../../src/core/turn';
+import type { CallResult, Need } from '../../src/core/world';
+import { boundArgs, parsedArgs } from '../../src/activities/arguments';
+import { makeModel } from '../../src/activities/model';
+import { storeOutput } from '../../src/activities/outputs';
+import { modelById } from '../../src/adapters/models/from-env';
+import { openStores, type Stores } from '../../src/adapters/stores/open-stores';
+import { defineTool, modelToolSpec, toolManifest } from '../../src/adapters/tools/define-tool';
+import { startChatServer, type ChatServer, type Reply } from '../../src/testing/chat-server';
+
+const ann: Actor = { id: 'ann', via: 'cli', assurance: 'local-user' };
+const tool = (name: string, effect: Effect, execute: (args: { text: string }) => Json, sensitive: string[] = []) => defineTool({
+  name, version: '1.2.0', description: `does ${name}`, effect, sensitive, input: z.strictObject({ text: z.string().max(100_000), token: z.string().optional() }), execute: (args) => Promise.resolve(execute(args)),
+});
+
+let stores: Stores;
+let server: ChatServer;
+let folder: string;
+let n = 0;
+const sent: string[] = [];
+const tools = new Map([
+  tool('search', 'none', ({ text }) => ({ found: text })),
+  tool('read', 'none', ({ text }) => ({ content: `${text} `.repeat(4_000) })),
+  tool('publish', 'manual', ({ text }) => { sent.push(text); return { url: `/${text}` }; }, ['token']),
+].map((one) => [one.name, one]));
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(os.tmpdir(), 'longhaul-model-'));
+  stores = await openStores({ stateDir: folder });
+  server = await startChatServer();
+});
+afterAll(async () => {
+  await server.close();
+  await stores.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+beforeEach(() => { sent.length = 0; server.requests.length = 0; });
+
+const put = (value: unknown): Promise<ArtifactRef> => stores.artifacts.write(Buffer.from(canonical(value)), { mediaType: 'application/json', summary: 'pinned' });
+
+interface Run { state: State; decide(body: MessageBody): void; go(): Promise<State> }
+
+/** A run of a planning agent, driven turn by turn until it can only wait or has ended. */
+async function start(options: { env?: Record<string, string>; manifest?: Partial<AgentManifest>; question?: string } = {}): Promise<Run> {
+  const runId = `run-${++n}`;
+  const model = `openai-compatible:${server.url}#tiny`;
+  const agent: AgentManifest = {
+    name: 'clerk', version: '1.0.0', planner: 'model', model, tools: [...tools.values()].map((one) => toolManifest(one as never)), budget: {}, maxParallel: 8,
+    maxRejectedPlans: 3, maxOutputTokens: 1_000, maxInputTokens: 32_000, ...options.manifest,
+  };
+  const spec: RunSpec = { v: 1, agent: 'clerk', input: { question: options.question ?? 'Who is right?' }, plan: null, budget: {}, owner: ann };
+  const inputRef = await put(spec);
+  const prompts = await put({ system: 'You are a clerk.', summarise: 'Sum it up.' });
+  const fresh: FreshRun = {
+    agent, pins: { build: 'test', manifest: await put(agent), prompts, policy: prompts, model, eventSchema: 1 }, budget: {}, owner: ann, seed: 's', title: 'A question',
+    inputDigest: digestOf(spec), inputRef, ledgerIncarnation: 'i', plan: null,
+  };
+  const activity = makeModel({
+    journal: stores.journal, artifacts: stores.artifacts, tools: (name) => tools.get(name) as never, spec: modelToolSpec,
+    models: (id) => { const found = modelById(id, options.env ?? {}); return 'port' in found ? found.port : found; },
+  });
+  const commands: Command[] = [{ type: 'Start', runId, epoch: 0, fresh }];
+  const run: Run = { state: initialState(runId), decide: (body) => void commands.push({ type: 'Message', message: { messageId: `m${commands.length}-${run.state.version}`, actor: ann, body } }), go };
+  await stores.journal.accept(rowOf({ ...run.state, owner: ann, agent, inputDigest: fresh.inputDigest, inputRef }));
+  let now = 1_000;
+
+  async function perform(need: Need): Promise<Command | null> {
+    const { begun: _b, summary: _s, id: _i, ...bare } = need as Need & { kind: 'model' };
+    if (need.kind === 'model') return { type: 'ModelReturned', callId: need.callId, attempt: need.attempt, result: await activity({ runId, epoch: 0, inputRef, need: bare as never }, { signal: new AbortController().signal }) };
+    if (need.kind === 'prepare') {
+      const { args, digest } = await boundArgs(stores.artifacts, need.call, false);
+      const policy = { decision: 'ask' as const, rule: 'r', why: 'manual', approval: { quorum: 1, approvers: [], ownerMay: true, rule: 'r' } };
+      return { type: 'PrepareReturned', stepId: need.stepId, n: need.n, result: { kind: 'prepared', argsDigest: digest, args: await storeOutput(stores.artifacts, args, { name: 'args', summary: 'args' }), resourceVersion: null, policy } };
+    }
+    if (need.kind === 'call') return { type: 'CallReturned', callId: need.callId, attempt: need.attempt, result: await call(need) };
+    return null;
+  }
+  async function call(need: Need & { kind: 'call' }): Promise<CallResult> {
+    const one = tools.get(need.tool);
+    if (!one) throw new Error(need.tool);
+    const { args } = await boundArgs(stores.artifacts, need.call, need.argsDigest !== undefined);
+    const value = await one.execute(await parsedArgs(stores.artifacts, one as never, args, () => ''), {} as never) as Json;
+    const output: Output = await storeOutput(stores.artifacts, value, { name: `${need.tool}.json`, summary: `${need.tool} answered` });
+    return { kind: 'succeeded', output, summary: 'ok', via: 'sent', settled: true, artifacts: [], facts: [] };
+  }
+  async function go(): Promise<State> {
+    for (let i = 0; i < 200; i += 1) {
+      now += 10_000;
+      const { events, draft, needs } = turn(run.state, commands.splice(0), now);
+      if (events.length > 0) expect((await stores.journal.append({ runId, epoch: 0, executionId: 'x', expectedVersion: run.state.version, events, row: rowOf(draft) })).kind).toBe('appended');
+      run.state = draft;
+      const next = (await Promise.all(needs.map(perform))).filter((command): command is Command => command !== null);
+      const waiting = needs.some((need) => need.kind === 'timer' && need.name.startsWith('retry:'));
+      if (next.length === 0 && !waiting) return draft;
+      commands.push(...next);
+    }
+    throw new Error('It never came to rest.');
+  }
+  return run;
+}
+
+interface Sent { messages: { role: string; content: string | null; tool_call_id?: string; tool_calls?: { id: string }[] }[] }
+const asked = (index = -1): Sent => server.requests.at(index)?.body as unknown as Sent;
+/** What the model heard for each call, by the call's place; fails when a call has not exactly one result. */
+function heard(index = -1): Json[] {
+  const { messages } = asked(index);
+  return messages.flatMap((message) => (message.tool_calls ?? []).map(({ id }) => {
+    const results = messages.filter((one) => one.tool_call_id === id);
+    expect(results).toHaveLength(1);
+    return JSON.parse(results[0]?.content ?? '') as Json;
+  }));
+}
+
+const searchFor = (text: string, args: Json = { text }) => ({ tool: 'search', args });
+const done: Reply = { text: 'Ann is right.' };
+
+describe('the model activity', () => {
+  test('plans from the goal and the input, hears the results and ends with its text', async () => {
+    server.push({ calls: [searchFor('a'), searchFor('b')] }, done);
+    const run = await start();
+    const { end, spent } = await run.go();
+    expect(end).toMatchObject({ status: 'completed', outcome: 'full', summary: 'Ann is right.', result: { value: 'Ann is right.' } });
+    expect(JSON.stringify(asked(0))).toContain('You are a clerk.');
+    expect(asked(0).messages[1]?.content).toContain('Input (JSON):\n{"question":"Who is right?"}');
+    expect(heard()).toEqual([{ step: 's1-1', value: { found: 'a' } }, { step: 's1-2', value: { found: 'b' } }]);
+    expect(spent).toMatchObject({ calls: 4, tokens: 240 });
+  });
+
+  test('B43 a made-up tool is told to the model, and the run recovers', async () => {
+    server.push({ calls: [{ tool: 'get_dat', args: {} }] }, { calls: [searchFor('a')] }, done);
+    const { end } = await (await start()).go();
+    expect(end?.status).toBe('completed');
+    expect(heard(1)).toEqual([{ error: 'model-output', message: expect.stringContaining('the tools are: search, read, publish, propose_plan') }]);
+  });
+
+  test('B43 a model that is always wrong blocks the run after the limit; its calls are charged', async () => {
+    server.push({ calls: [searchFor('kept')] }, ...Array.from({ length: 3 }, () => ({ calls: [{ tool: 'get_dat', args: {} }] })));
+    const { end, blocked, spent, steps } = await (await start()).go();
+    expect(end).toBeNull();
+    expect(blocked).toMatchObject({ failure: { class: 'model-output' }, why: expect.stringContaining('get_dat') });
+    expect(steps.map((step) => [step.id, step.status])).toEqual([['s1', 'done']]);
+    expect(spent.tokens).toBe(480);
+  });
+
+  test('B10 after one approval and one denial each of three calls has its result, in order', async () => {
+    server.push({ calls: [searchFor('a'), { tool: 'publish', args: { text: 'yes' } }, { tool: 'publish', args: { text: 'no' } }] }, done);
+    const run = await start();
+    const waiting = await run.go();
+    const byText = (text: string) => Object.values(waiting.approvals).find((approval) => approval.binding.argsDigest === digestOf({ text }))?.approvalId ?? '';
+    run.decide({ kind: 'approve', approvalId: byText('yes') });
+    run.decide({ kind: 'reject', approvalId: byText('no'), reason: 'not this week' });
+    const { end } = await run.go();
+    expect(end?.status).toBe('completed');
+    expect(heard()).toEqual([{ step: 's1-1', value: { found: 'a' } }, { step: 's1-2', value: { url: '/yes' } }, { step: 's1-3', denied: true, reason: expect.stringContaining('not this week') }]);
+    expect(sent).toEqual(['yes']);
+  });
+
+  test('B44 a good call beside broken ones is run once; truncated calls never are', async () => {
+    server.push({ calls: [{ tool: 'publish', raw: '{"text":"x",}' }, searchFor('good'), { tool: 'publish', raw: '```json\n{"text":"fenced"}\n```' }] });
+    const run = await start();
+    const waiting = await run.go();
+    expect(waiting.steps.map((step) => step.id)).toEqual(['s1-2', 's1-3']);
+    server.push({ calls: [{ tool: 'publish', args: { text: 'half' } }], finish: 'length' }, done);
+    run.decide({ kind: 'approve', approvalId: Object.keys(waiting.approvals)[0] ?? '' });
+    expect((await run.go()).end?.status).toBe('completed');
+    expect(sent).toEqual(['fenced']);
+    expect(heard(1)[0]).toMatchObject({ error: 'model-output' });
+    expect(heard(2)[3]).toEqual({ error: 'model-output', message: expect.stringContaining('cut off') });
+  });
+
+  test('arguments that do not fit the schema are an error without the value of a sensitive member', async () => {
+    server.push({ calls: [{ tool: 'publish', args: { text: 5, token: 77_123, more: 1 } }] }, done);
+    await (await start()).go();
+    const [result] = heard() as { message: string }[];
+    expect(result?.message).toMatch(/Step s1, publish: the arguments do not fit: .*text: Invalid input: expected string/);
+    expect(result?.message).not.toContain('77');
+  });
+
+  test('propose_plan runs steps in the order of what they use, under ids of their own', async () => {
+    server.push({ calls: [{ tool: 'propose_plan', args: { steps: [
+      { id: 'one', tool: 'search', args: { text: 'a' } },
+      { id: 'two', title: 'again', tool: 'search', args: { text: { $from: 'one.found' } } },
+      { id: 'three', tool: 'search', args: { text: 'c' }, dependsOn: ['two'], optional: true },
+    ] } }] }, done);
+    const { end, steps } = await (await start()).go();
+    expect(end?.status).toBe('completed');
+    expect(steps.map(({ id, dependsOn, status }) => [id, dependsOn, status])).toEqual([['s1-one', [], 'done'], ['s1-two', ['s1-one'], 'done'], ['s1-three', ['s1-two'], 'done']]);
+    expect(heard()).toEqual([{ steps: { 's1-one': { value: { found: 'a' } }, 's1-two': { value: { found: 'a' } }, 's1-three': { value: { found: 'c' } } } }]);
+  });
+
+  test.each<[string, Json, RegExp]>([
+    ['a circle', { steps: [{ id: 'a', tool: 'search', args: { text: { $from: 'b' } } }, { id: 'b', tool: 'search', args: { text: { $from: 'a' } } }] }, /circle/],
+    ['nothing to refer to', { steps: [{ id: 'a', tool: 'search', args: { text: { $from: 'gone.x' } } }] }, /"gone", which does not exist/],
+    ['an unknown tool', { steps: [{ id: 'a', tool: 'nope' }] }, /Step s1-a uses the tool "nope"/],
+    ['no steps', {}, /needs "steps"/],
+    ['itself', { steps: [{ id: 'a', tool: 'propose_plan', args: {} }] }, /uses the tool "propose_plan"/],
+    ['a secret', { steps: [{ id: 'a', tool: 'search', args: { text: { $secret: 'OPENAI_API_KEY' } } }] }, /leave \$secret out/],
+    ['a pointer of the runtime', { steps: [{ id: 'a', tool: 'search', args: { text: { $artifact: {}, path: [] } } }] }, /\$artifact/],
+  ])('a proposal with %s is an error for the model, and nothing of it runs', async (_what, args, words) => {
+    server.push({ calls: [{ tool: 'propose_plan', args }] }, done);
+    const { end, steps } = await (await start()).go();
+    expect(end?.status).toBe('completed');
+    expect(steps).toEqual([]);
+    expect((heard()[0] as { message: string }).message).toMatch(words);
+  });
+
+  test('an answer that ends nothing and does nothing is refused with its reason', async () => {
+    server.push({ text: '' }, { text: 'half a sen', finish: 'length' }, done);
+    const { end } = await (await start()).go();
+    expect(end?.status).toBe('completed');
+    const said = asked().messages.map((message) => message.content).join('\n');
+    expect(said).toContain('The answer was empty');
+    expect(said).toContain('cut off at the token limit');
+  });
+
+  test('of forty calls sixteen are made and the rest are told', async () => {
+    server.push({ calls: Array.from({ length: 40 }, (_, i) => searchFor(`q${i}`)) }, done);
+    const { end, steps } = await (await start()).go();
+    expect(end?.status).toBe('completed');
+    expect(steps).toHaveLength(16);
+    expect(heard()[39]).toMatchObject({ message: expect.stringContaining('Only the first 16') });
+  });
+
+  test('notes of people reach the model, and a long answer becomes an artifact', async () => {
+    server.push({ calls: [{ tool: 'publish', args: { text: 'x' } }] });
+    const run = await start();
+    const waiting = await run.go();
+    run.decide({ kind: 'note', text: { value: 'Mind the July figures.' } });
+    await run.go();
+    server.push({ text: 'Long. '.repeat(400) });
+    run.decide({ kind: 'approve', approvalId: Object.keys(waiting.approvals)[0] ?? '' });
+    const { end } = await run.go();
+    expect(asked().messages.map((message) => message.content)).toContain('Note from ann: Mind the July figures.');
+    expect(end?.result).toMatchObject({ ref: { mediaType: 'text/markdown', name: 'answer.md' } });
+    expect(end?.summary.length).toBeLessThanOrEqual(300);
+  });
+});
+
+describe('the input of a model', () => {
+  test('shows artifacts of the latest turn with their text, those of older turns by reference', async () => {
+    server.push({ calls: [{ tool: 'read', args: { text: 'first' } }] }, { calls: [{ tool: 'read', args: { text: 'second' } }] }, done);
+    await (await start()).go();
+    const [older, latest] = heard() as { artifact: { sha256: string }; text?: string; note: string }[];
+    expect(older?.artifact.sha256).toMatch(/^[0-9a-f]{64}$/);
+    expect(older?.text).toBeUndefined();
+    expect(latest?.text?.length).toBe(16 * 1024);
+    expect(latest?.note).toMatch(/^Cut after 16384 of \d+ bytes/);
+    expect((heard(1)[0] as { text: string }).text).toContain('first first');
+  });
+
+  test('stays within the limit of tokens over many turns, without ever orphaning a call', async () => {
+    const limit = 3_000;
+    server.push(...Array.from({ length: 30 }, (_, i) => ({ calls: [{ tool: 'read', args: { text: `topic${i}` } }, searchFor('y'.repeat(300))] })), done);
+    const { end } = await (await start({ manifest: { maxInputTokens: limit } })).go();
+    expect(end?.status).toBe('completed');
+    expect(server.requests).toHaveLength(31);
+    for (const [index, request] of server.requests.entries()) {
+      heard(index);
+      expect(Buffer.byteLength(JSON.stringify((request.body as unknown as Sent).messages))).toBeLessThanOrEqual(limit * 4);
+    }
+    expect(asked().messages[1]?.content).toMatch(/earlier turns are left out/);
+    expect(JSON.stringify(asked())).toContain('topic29');
+  });
+
+  test('that cannot fit fails with a sentence and is not retried', async () => {
+    const { blocked } = await (await start({ question: 'x'.repeat(9_000), manifest: { maxInputTokens: 1_000 } })).go();
+    expect(server.requests).toHaveLength(0);
+    expect(blocked?.failure).toMatchObject({ class: 'argument', code: 'input-too-large' });
+  });
+
+  test('large arguments stand in the stored answer, not in the plan', async () => {
+    server.push({ calls: [searchFor('z'.repeat(2_000)), { tool: 'propose_plan', args: { steps: [{ id: 'p', tool: 'search', args: { text: 'w'.repeat(2_000) } }] } }] }, done);
+    const { end, steps } = await (await start()).go();
+    expect(end?.status).toBe('completed');
+    expect(steps.map((step) => 'argsRef' in step.action && step.action.at)).toEqual([['calls', '0', 'args'], ['calls', '1', 'args', 'steps', '0', 'args']]);
+    expect(JSON.stringify(steps)).not.toContain('z'.repeat(100));
+  });
+
+  test('a missing answer is never passed over: the run stops and names the artifact', async () => {
+    server.push({ calls: [{ tool: 'publish', args: { text: 'x' } }] });
+    const run = await start();
+    const waiting = await run.go();
+    const { events } = await stores.journal.read(run.state.runId, 0);
+    const answered = events.find((event) => event.type === 'ModelCallSucceeded');
+    const ref = answered?.type === 'ModelCallSucceeded' && answered.data.output && 'ref' in answered.data.output ? answered.data.output.ref.sha256 : '';
+    const files = readdirSync(path.join(folder, 'artifacts'), { recursive: true, withFileTypes: true });
+    const file = files.find((entry) => entry.isFile() && ref.endsWith(entry.name) && path.join(entry.parentPath, entry.name).replaceAll('/', '').endsWith(ref));
+    rmSync(path.join(file?.parentPath ?? '', file?.name ?? ''));
+    run.decide({ kind: 'approve', approvalId: Object.keys(waiting.approvals)[0] ?? '' });
+    const { end, blocked } = await run.go();
+    expect(end).toBeNull();
+    expect(blocked).toMatchObject({ failure: { class: 'artifact', code: 'missing' }, why: expect.stringContaining(ref) });
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe('a model that cannot be asked', () => {
+  test('with a bad key fails the run at once and names the variable', async () => {
+    const strict = await startChatServer({ keys: ['right'] });
+    const run = await start({ env: { LONGHAUL_MODEL_API_KEY: 'wrong' }, manifest: { model: `openai-compatible:${strict.url}#tiny` } });
+    const { end } = await run.go();
+    expect(end).toMatchObject({ status: 'failed', failure: { class: 'model-key', message: expect.stringContaining('LONGHAUL_MODEL_API_KEY') } });
+    expect(strict.requests).toHaveLength(1);
+    await strict.close();
+  });
+
+  test('without a key fails without asking', async () => {
+    const { end } = await (await start({ manifest: { model: 'openai:gpt-5.1' } })).go();
+    expect(end?.failure).toMatchObject({ class: 'model-key', message: expect.stringContaining('set OPENAI_API_KEY') });
+  });
+
+  test('after 429, 500 and a dropped connection is asked again and goes on', async () => {
+    server.push({ status: 429, headers: { 'retry-after': '2' } }, { status: 500 }, { drop: 'before' }, done);
+    const { end, spent } = await (await start()).go();
+    expect(end?.status).toBe('completed');
+    expect(spent).toMatchObject({ calls: 4, failures: 3 });
+  });
+
+  test('when it refuses the content stops the run as a refusal, not retried', async () => {
+    server.push({ text: '', finish: 'content_filter' });
+    const { blocked, spent } = await (await start()).go();
+    expect(blocked?.failure).toMatchObject({ class: 'business-refusal', code: 'content-filter' });
+    expect(spent.tokens).toBe(120);
+    expect(server.requests).toHaveLength(1);
+  });
+});
