@@ -45,8 +45,15 @@ async function read(file: string): Promise<Config> {
     if (file.endsWith('.json')) return JSON.parse(readFileSync(file, 'utf8')) as Config;
     // Modules of the product itself stay what the caller has loaded, so that a ToolError is the same class on both sides.
     const jiti = createJiti(__filename, { interopDefault: true });
-    return await jiti.import<Config>(file, { default: true });
+    return exportedBy(await jiti.import<unknown>(file)) as Config;
   } catch (error) {
     throw new ConfigError(`${file} could not be read: ${error instanceof Error ? error.message : String(error)}`);
   }
+}
+
+/** The default export; built CommonJS modules carry it one level deeper than sources, beside their other exports. */
+function exportedBy(module: unknown): unknown {
+  let value = module;
+  for (let depth = 0; depth < 3 && typeof value === 'object' && value !== null && 'default' in value; depth += 1) value = value.default;
+  return value;
 }

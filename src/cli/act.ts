@@ -1,0 +1,55 @@
+// Runs one command: opens its place, catches what is thrown, closes everything, and leaves the exit code. Sends messages and says
+// what came of them. Commands themselves hold no error handling.
+import type { MessageBody } from '../core/message';
+import type { LonghaulClient } from '../client/client';
+import type { Delivery } from '../client/types';
+import { EXIT, Stop, stopOf } from './exit';
+import { actorOf, type CommonOptions, type DeciderOptions } from './options';
+import { Place } from './place';
+import { json, say } from './print';
+
+/** What the process will end with; a command leaves its code here. */
+export const ending = { code: EXIT.done as number };
+
+/** Makes of a command's body the action that commander calls. The body answers an exit code, or nothing for 0. */
+export function act<A extends unknown[]>(body: (place: Place, ...args: A) => Promise<number | void>, optionsOf: (args: A) => CommonOptions): (...args: A) => Promise<void> {
+  return async (...args) => {
+    let place: Place | undefined;
+    try {
+      place = await Place.at(optionsOf(args));
+      ending.code = (await body(place, ...args)) ?? EXIT.done;
+    } catch (error) {
+      const stop = stopOf(error);
+      say(stop.message);
+      ending.code = stop.code;
+    } finally {
+      await place?.close();
+    }
+  };
+}
+
+const FINE: ReadonlySet<string> = new Set(['done', 'granted', 'counted', 'rejected', 'already-decided']);
+
+/** Says what came of a message; answers the exit code. */
+export function tellDelivery(runId: string, delivery: Delivery, options: CommonOptions): number {
+  if (options.json) json({ runId, ...delivery });
+  if (!delivery.known) {
+    if (!options.json) say(delivery.why);
+    return delivery.state === 'unreachable' ? EXIT.unreachable : EXIT.error;
+  }
+  const { kind, text } = delivery.answer;
+  if (!options.json) say(`${runId}: ${text}`);
+  return FINE.has(kind) ? EXIT.done : EXIT.error;
+}
+
+/** Sends one message under the caller's name and says what came of it. */
+export async function deliver(client: LonghaulClient, runId: string, body: MessageBody, options: DeciderOptions, messageId = options.messageId): Promise<number> {
+  const delivery = await client.message(runId, body, { actor: actorOf(options), ...(messageId === undefined ? {} : { messageId }) });
+  return tellDelivery(runId, delivery, options);
+}
+
+/** Refuses when the runs cannot be told apart by what was given. */
+export function need<T>(value: T | undefined, sentence: string): T {
+  if (value === undefined) throw new Stop(EXIT.usage, sentence);
+  return value;
+}

@@ -1,0 +1,113 @@
+// `longhaul approvals list|show|approve|reject`, `answer`, `resolve`, `inbox`: what people are asked, and their decisions.
+// A decision has an id made of what it says and who says it, so that the same decision again is the same message: it counts once
+// and hears the same answer, also after the run has closed.
+import type { Command } from 'commander';
+import { digestOf, type Json } from '../../core/canonical';
+import type { EventOf, RunEvent } from '../../core/events';
+import type { MessageBody } from '../../core/message';
+import type { RunRow, WaitRow } from '../../core/row';
+import { act, deliver } from '../act';
+import { EXIT, Stop } from '../exit';
+import { actorOf, deciding, reading, textOf, type CommonOptions, type DeciderOptions } from '../options';
+import { outputOf } from '../outputs';
+import { actorName, waitLines } from '../page';
+import type { Place } from '../place';
+import { data, distance, json, line, say, table, time } from '../print';
+
+/** Sends a decision under the id that belongs to it. */
+async function decide(place: Place, runId: string, body: MessageBody, options: DeciderOptions): Promise<number> {
+  const messageId = options.messageId ?? `cli-${digestOf({ body: body as unknown as Json, by: actorOf(options).id }).slice(0, 32)}`;
+  return deliver(await place.client(), runId, body, options, messageId);
+}
+
+function openRows(rows: { run: RunRow; wait: WaitRow }[], options: CommonOptions, nothing: string): void {
+  if (options.json) return rows.forEach(({ run, wait }) => json({ runId: run.runId, title: run.title, agent: run.agent, owner: run.owner, ...wait }));
+  if (rows.length === 0) return say(nothing);
+  table(['ID', 'KIND', 'RUN', 'WHAT', 'WHO', 'UNTIL', 'THEN'], rows.map(({ run, wait }) => [
+    wait.waitId, wait.kind, run.runId, line(wait.what, 60), wait.who.join(', ') || 'anyone', wait.until === null ? 'no end' : distance(wait.until), wait.then,
+  ]));
+}
+
+async function inbox(place: Place, options: CommonOptions): Promise<void> {
+  const rows = await (await place.client()).inbox();
+  openRows(rows, options, 'Nobody is asked for anything.');
+  if (!options.json) for (const { wait } of rows.slice(0, 10)) say(`  ${wait.command}`);
+}
+
+async function list(place: Place, options: CommonOptions): Promise<void> {
+  const rows = await (await place.client()).inbox();
+  openRows(rows.filter(({ wait }) => wait.kind === 'approval'), options, 'No approval is open.');
+}
+
+type Decided = Extract<RunEvent, { type: 'ApprovalGranted' | 'ApprovalRejected' | 'ApprovalExpired' | 'ApprovalVoided' }>;
+
+const about = (approvalId: string) => (event: RunEvent): boolean => 'approvalId' in event.data && event.data.approvalId === approvalId;
+
+async function show(place: Place, approvalId: string, options: CommonOptions): Promise<void> {
+  const client = await place.client();
+  const runId = await client.runOf(approvalId);
+  const events: RunEvent[] = [];
+  for await (const event of client.events(runId)) events.push(event);
+  const asked = events.find((event): event is EventOf<'ApprovalRequested'> => event.type === 'ApprovalRequested' && event.data.approvalId === approvalId);
+  if (!asked) throw new Stop(EXIT.error, `${approvalId} is no approval: see \`npx longhaul inbox\`.`);
+  const decided = events.filter((event): event is Decided => event.type !== 'ApprovalRequested' && event.type.startsWith('Approval') && about(approvalId)(event));
+  const prepared = events.find((event): event is EventOf<'CallPrepared'> => event.type === 'CallPrepared' && event.data.callId === asked.data.callId);
+  const preview = asked.data.previewRef ?? prepared?.data.previewRef;
+  const text = preview ? new TextDecoder().decode(await (await place.stores()).artifacts.read(preview.sha256)) : null;
+  const { row } = await client.show(runId);
+  const open = row.waits.find((wait) => wait.waitId === approvalId);
+  if (options.json) return json({ runId, ...asked.data, call: prepared?.data ?? null, open: open !== undefined, decided: decided.map(({ type, at, actor, data: what }) => ({ type, at, actor, ...what })), preview: text });
+  data([
+    `${approvalId} of run ${runId} (${row.title})`,
+    `  call         ${asked.data.callId} ${asked.data.binding.tool} ${asked.data.binding.version}, rule ${asked.data.rule.rule}, ${asked.data.rule.quorum} must approve`,
+    `  arguments    ${prepared ? argsLine(prepared) : ''} (digest ${asked.data.binding.argsDigest.slice(0, 16)})`,
+    `  changes      ${asked.data.binding.resourceVersion ?? 'a thing without a version'}`,
+    ...(open ? waitLines(open) : [`  asked        ${time(asked.at)}, open until ${time(asked.data.expiresAt)}`]),
+    ...decided.map((event) => `  ${event.type.replace('Approval', '').toLowerCase().padEnd(12)} ${time(event.at)} by ${actorName(event.actor)}`),
+    ...(text === null ? [] : ['', text]),
+  ].join('\n'));
+}
+
+function argsLine({ data: { args } }: EventOf<'CallPrepared'>): string {
+  return 'value' in args ? line(JSON.stringify(args.value), 120) : `artifact ${args.ref.sha256.slice(0, 16)} (${args.ref.bytes} bytes)`;
+}
+
+/** One decision on several approvals; the worst code counts. */
+const decideAll = (body: (approvalId: string, options: DeciderOptions & { reason?: string }) => MessageBody) =>
+  async (place: Place, ids: string[], options: DeciderOptions & { reason?: string }): Promise<number> => {
+    let worst: number = EXIT.done;
+    for (const id of ids) worst = Math.max(worst, await decide(place, await (await place.client()).runOf(id), body(id, options), options));
+    return worst;
+  };
+
+async function answer(place: Place, questionId: string, text: string, options: DeciderOptions): Promise<number> {
+  const value = textOf('TEXT', text);
+  const output = await outputOf(await place.stores(), value, `Answer to ${questionId}`);
+  return decide(place, await (await place.client()).runOf(questionId), { kind: 'answer', questionId, answer: output }, options);
+}
+
+interface ResolveOptions extends DeciderOptions { happened?: string; notHappened?: boolean; giveUp?: boolean }
+
+async function resolve(place: Place, runId: string, callId: string, options: ResolveOptions): Promise<number> {
+  const given = [options.happened !== undefined, options.notHappened === true, options.giveUp === true].filter(Boolean).length;
+  if (given !== 1) throw new Stop(EXIT.usage, 'Say one of: --happened REFERENCE (it took effect), --not-happened (send it again), --give-up (nobody knows).');
+  const verdict = options.happened !== undefined ? 'happened' : options.notHappened ? 'not-happened' : 'give-up';
+  return decide(place, runId, { kind: 'resolve', callId, verdict, ...(options.happened === undefined ? {} : { reference: options.happened }) }, options);
+}
+
+/** Adds `approvals`, `answer`, `resolve` and `inbox`. */
+export function addApprovals(program: Command): void {
+  const approvals = program.command('approvals').description('calls that wait for an approval');
+  reading(approvals.command('list').description('open approvals, soonest end first')).action(act(list, ([options]) => options));
+  reading(approvals.command('show').argument('<id>').description('what is asked, with the preview of what would change')).action(act(show, ([, options]) => options));
+  deciding(approvals.command('approve').argument('<id...>').description('allow exactly this call'))
+    .action(act(decideAll((approvalId) => ({ kind: 'approve', approvalId })), ([, options]) => options));
+  deciding(approvals.command('reject').argument('<id...>').option('--reason <text>', 'why; the planner reads it', '').description('refuse the call; nothing is executed'))
+    .action(act(decideAll((approvalId, { reason = '' }) => ({ kind: 'reject', approvalId, reason })), ([, options]) => options));
+  deciding(program.command('answer').argument('<question>').argument('<text>', 'text, or @FILE').description('answer a question of a run'))
+    .action(act(answer, ([, , options]) => options));
+  deciding(program.command('resolve').argument('<run>').argument('<call>').description('say whether a call of unknown outcome happened'))
+    .option('--happened <reference>', 'it took effect; how that is known').option('--not-happened', 'it did not; it may be sent again').option('--give-up', 'nobody knows; its step fails')
+    .action(act(resolve, ([, , options]) => options));
+  reading(program.command('inbox').description('everything that people are asked for, over all runs')).action(act(inbox, ([options]) => options));
+}

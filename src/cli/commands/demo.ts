@@ -1,0 +1,174 @@
+// `longhaul demo`: the whole job on this machine, from a question and a folder to an approved, published report. Uses a running
+// `longhaul dev`, or starts what it needs and stops it at the end; state stays. Without a terminal, or with --yes, it approves as
+// `demo-approver` and says so.
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Command } from 'commander';
+import pc from 'picocolors';
+import { v7 as uuidv7 } from 'uuid';
+import type { LonghaulClient } from '../../client/client';
+import type { RunEvent } from '../../core/events';
+import { workflowIdOf } from '../../messages';
+import type { RunRow } from '../../core/row';
+import { act } from '../act';
+import { decideAtTerminal } from '../demo-approval';
+import { runningDev } from '../dev/state';
+import { supervise, type Supervised } from '../dev/supervisor';
+import { codeOfRow, EXIT, EXIT_HELP, Stop } from '../exit';
+import { waitsForPeople } from '../follow';
+import { actorOf, reaching, wholeOf, type CommonOptions } from '../options';
+import { waitLines } from '../page';
+import { EXAMPLE, type Place } from '../place';
+import { command, data, isTerminal, json, say } from '../print';
+import { tellEvent } from '../tell';
+
+interface DemoOptions extends CommonOptions { folder?: string; question?: string; crash?: boolean; yes?: boolean; runId?: string; port: string; uiPort: string }
+
+const QUESTION = 'How large were refunds in Q3 and why did they rise?';
+const APPROVER = { id: 'demo-approver', via: 'cli', assurance: 'local-user' } as const;
+
+async function demo(place: Place, options: DemoOptions): Promise<number> {
+  place.useExample();
+  const folder = folderOf(options);
+  const stop = new AbortController();
+  const interrupt = (): void => stop.abort();
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
+  const all = await serversOf(place, options);
+  try {
+    const client = await place.client({ mustExist: false });
+    const runId = await begin(client, folder, options);
+    const row = await conduct(place, client, runId, options, stop.signal);
+    await report(place, client, row, all.uiAddress, options);
+    if (stop.signal.aborted) say(`Stopped while ${row.status}; nothing is lost. ${command('longhaul dev')} goes on with it.`);
+    return codeOfRow(row);
+  } finally {
+    process.removeListener('SIGINT', interrupt).removeListener('SIGTERM', interrupt);
+    await place.close();
+    await all.stop();
+  }
+}
+
+/** The folder to report on; it must be there before anything starts. */
+function folderOf({ folder }: DemoOptions): string {
+  if (folder === undefined) return corpus();
+  const full = path.resolve(folder);
+  if (!existsSync(full) || !statSync(full).isDirectory()) throw new Stop(EXIT.usage, `There is no folder ${full}: name one with --folder, or leave it out for the sample.`);
+  return full;
+}
+
+/** The sample folder: beside the sources of the example, in the package's root. */
+function corpus(): string {
+  for (let at = __dirname; at !== path.dirname(at); at = path.dirname(at)) {
+    const found = path.join(at, 'examples', 'folder-report', 'corpus');
+    if (existsSync(found)) return found;
+  }
+  throw new Stop(EXIT.error, 'The sample folder examples/folder-report/corpus is missing from the package: name a folder with --folder.');
+}
+
+/** A running dev of this folder, or everything started for this demo. */
+async function serversOf(place: Place, options: DemoOptions): Promise<Pick<Supervised, 'uiAddress' | 'stop'>> {
+  const running = runningDev(place.stateDir);
+  if (running) {
+    if (!running.configFile?.startsWith(EXAMPLE)) throw new Stop(EXIT.error, `\`longhaul ${running.mode}\` serves ${running.configFile ?? 'another configuration'} for ${place.stateDir}: stop it, or name another folder with --state-dir.`);
+    if (options.crash) throw new Stop(EXIT.error, `--crash kills a worker of its own, and \`longhaul ${running.mode}\` (process ${running.pid}) has one here: stop it, or name another folder with --state-dir.`);
+    say(`Using the running \`longhaul ${running.mode}\` (process ${running.pid}).`);
+    return { uiAddress: running.uiAddress, stop: async () => undefined };
+  }
+  say(`Starting server, publisher and worker for ${place.stateDir} ...`);
+  const crashAt = { LONGHAUL_CRASH_AT: 'call:sent:publish' };
+  const all = await supervise(place, {
+    mode: 'demo', say, usualPorts: { port: wholeOf('--port', options.port), uiPort: wholeOf('--ui-port', options.uiPort) },
+    workerEnv: (start) => (options.crash && start === 1 ? crashAt : {}),
+    lost: (how) => { if (options.crash) say(pc.yellow(`The worker was killed (${how}): the publisher has stored the report, and nobody here knows it yet.`)); },
+  });
+  if (all.uiAddress) say(`Web UI ${all.uiAddress}`);
+  return all;
+}
+
+async function begin(client: LonghaulClient, folder: string, options: DemoOptions): Promise<string> {
+  const question = options.question ?? QUESTION;
+  const runId = options.runId ?? `demo-${uuidv7()}`;
+  const answer = await client.start({ runId, agent: 'folder-report', input: { folder, question }, owner: actorOf({}), title: question.slice(0, 200) });
+  if (answer.kind === 'refused' || answer.kind === 'other-input') throw new Stop(EXIT.usage, answer.why);
+  say(`Run ${runId}: ${question}\n  folder ${folder}`);
+  return runId;
+}
+
+/** Follows the run and has its approvals decided; answers its row at the end, or where only another command leads on. */
+async function conduct(place: Place, client: LonghaulClient, runId: string, options: DemoOptions, signal: AbortSignal): Promise<RunRow> {
+  const asks = isTerminal() && options.yes !== true;
+  const left = new Set<string>();
+  let last = 0;
+  for (;;) {
+    for await (const event of client.watch(runId, { after: last, signal, idle: waitsForPeople })) {
+      last = event.seq;
+      say(tellEvent(event, 120));
+    }
+    const { row } = await client.show(runId);
+    const approval = row.waits.find((wait) => wait.kind === 'approval' && !left.has(wait.waitId));
+    if (signal.aborted || !waitsForPeople(row) || !approval) return row;
+    say(waitLines(approval).join('\n'));
+    if (asks) {
+      if (!(await decideAtTerminal(place, client, runId, approval.waitId, signal))) left.add(approval.waitId);
+    } else {
+      const why = options.yes ? '--yes was given' : 'there is no terminal to ask at';
+      say(pc.cyan(`${APPROVER.id} (this demo itself, since ${why}) approves ${approval.waitId}.`));
+      const delivery = await client.message(runId, { kind: 'approve', approvalId: approval.waitId }, { actor: APPROVER, messageId: `demo-${approval.waitId}` });
+      if (!delivery.known) throw new Stop(EXIT.error, delivery.why);
+    }
+  }
+}
+
+/** Ends with what was asked for: the report's path, the run, the Web UI, the publications. */
+async function report(place: Place, client: LonghaulClient, row: RunRow, uiAddress: string | null, options: DemoOptions): Promise<void> {
+  const events: RunEvent[] = [];
+  for await (const event of client.events(row.runId)) events.push(event);
+  const file = await reportFile(place, events, row.runId);
+  const keys = new Set(events.flatMap((event) => (event.type === 'ToolCallRequested' && event.data.tool === 'publish' ? [event.data.key] : [])));
+  const publications = publicationsOf(place.stateDir).filter((one) => keys.has(one.key));
+  const workflow = uiAddress && `${uiAddress}/namespaces/default/workflows/${encodeURIComponent(workflowIdOf(row.runId))}`;
+  const recovery = events.filter((event) => event.type === 'RecoveryChecked' || event.type === 'ToolCallUnknown' || (event.type === 'ToolCallSucceeded' && event.data.via !== 'sent'));
+  if (options.json) {
+    json({ runId: row.runId, status: row.status, outcome: row.outcome, report: file, webUi: workflow, publications: publications.length, recovery: recovery.map(({ seq, type }) => ({ seq, type })), stateDir: place.stateDir });
+    return;
+  }
+  if (recovery.length > 0) say([pc.bold('Recovery:'), ...recovery.map((event) => tellEvent(event, 400))].join('\n'));
+  say(`The run is ${pc.bold(row.status)}${row.outcome ? ` (${row.outcome})` : ''}: ${row.detail}`);
+  data(`Report        ${file ?? 'none was written'}`);
+  data(`Publications  ${publications.length} in the publisher's log for this run`);
+  data(`Run           ${row.runId}`);
+  if (workflow) data(`Web UI        ${workflow}`);
+  say(`Look further  ${command(`longhaul runs show ${row.runId}`)}, ${command(`longhaul runs events ${row.runId}`)}, ${command(`longhaul replay ${row.runId}`)}; the Web UI runs with ${command('longhaul dev')}`);
+}
+
+/** Path of the newest report; written from its artifact where the tool has kept no file. */
+async function reportFile(place: Place, events: RunEvent[], runId: string): Promise<string | null> {
+  const folder = path.join(place.stateDir, 'reports', runId);
+  const kept = existsSync(folder) ? readdirSync(folder).filter((name) => /^report-v\d+\.md$/.test(name)) : [];
+  const newest = kept.sort((a, b) => Number(/\d+/.exec(a)?.[0]) - Number(/\d+/.exec(b)?.[0])).at(-1);
+  if (newest) return path.join(folder, newest);
+  const made = events.filter((event) => event.type === 'ArtifactProduced').map((event) => event.data.ref).filter((ref) => ref.name === 'report.md').at(-1);
+  if (!made) return null;
+  mkdirSync(folder, { recursive: true });
+  const file = path.join(folder, 'report.md');
+  writeFileSync(file, await (await place.stores()).artifacts.read(made.sha256));
+  return file;
+}
+
+function publicationsOf(stateDir: string): { key: string }[] {
+  const log = path.join(stateDir, 'publisher', 'log.jsonl');
+  if (!existsSync(log)) return [];
+  return readFileSync(log, 'utf8').split('\n').filter(Boolean).map((text) => JSON.parse(text) as { kind: string; key: string }).filter((one) => one.kind === 'publication');
+}
+
+/** Adds `demo`. */
+export function addDemo(program: Command): void {
+  reaching(program.command('demo').description('from a question and a folder to an approved, published report, on this machine'))
+    .option('--folder <dir>', 'folder to report on (default: the sample)').option('--question <text>', 'what to answer')
+    .option('--crash', 'kill the worker after the publisher has stored the report and before the result is known')
+    .option('--yes', 'approve as demo-approver without asking').option('--run-id <id>', 'id of the run')
+    .option('--port <n>', 'port of the server where none is kept yet; 0 for any free one', '7233')
+    .option('--ui-port <n>', 'port of the Web UI where none is kept yet; 0 for any free one', '8233')
+    .addHelpText('after', `\n${EXIT_HELP}`)
+    .action(act(demo, ([options]) => options));
+}

@@ -1,0 +1,98 @@
+// `longhaul dev`: server, services and worker as separate processes until Ctrl-C; all state stays, the next start goes on.
+// `longhaul worker`: the worker alone, in this process. `longhaul temporal`: Temporal's own command line on this server.
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { TASK_QUEUE } from '../../messages';
+import { act } from '../act';
+import { EXIT, Stop } from '../exit';
+import { reaching, wholeOf, type CommonOptions } from '../options';
+import { Place } from '../place';
+import { command, json, say } from '../print';
+import { supervise, type Supervised } from '../dev/supervisor';
+
+interface DevOptions extends CommonOptions { port: string; uiPort: string }
+
+async function dev(place: Place, options: DevOptions): Promise<number> {
+  const usualPorts = { port: wholeOf('--port', options.port), uiPort: wholeOf('--ui-port', options.uiPort) };
+  const { config, file } = await place.config();
+  say(`Starting for ${place.stateDir} with ${file} ...`);
+  const all = await supervise(place, { mode: 'dev', usualPorts, say });
+  if (options.json) json({ address: all.address, namespace: all.namespace, uiAddress: all.uiAddress, services: all.services.urls, worker: all.worker.pid(), stateDir: place.stateDir });
+  introduce(all, config.agents.map((agent) => agent.name));
+  await interrupted();
+  say('Stopping; state stays, the next start goes on. (Ctrl-C again ends everything at once.)');
+  process.once('SIGINT', () => process.exit(130));
+  await all.stop();
+  return EXIT.done;
+}
+
+function introduce(all: Supervised, agents: string[]): void {
+  if (all.uiAddress) say(`Web UI    ${all.uiAddress}`);
+  say(`Temporal  ${all.address}, namespace ${all.namespace}`);
+  for (const [name, url] of Object.entries(all.services.urls)) say(`${name.padEnd(9)} ${url}`);
+  say(`Worker    process ${all.worker.pid()}, agents: ${agents.join(', ')}`);
+  say(`Next      ${command('longhaul demo')} in another terminal, or ${command(`longhaul run ${agents[0] ?? 'AGENT'} --input JSON`)}`);
+}
+
+function interrupted(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once('SIGINT', () => resolve());
+    process.once('SIGTERM', () => resolve());
+  });
+}
+
+interface WorkerOptions extends CommonOptions { logFile?: string; logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
+
+async function worker(place: Place, options: WorkerOptions): Promise<void> {
+  // Configurations may keep files beside the stores.
+  process.env.LONGHAUL_STATE_DIR = place.stateDir;
+  const { config, file } = await place.config();
+  const at = await place.server();
+  const { startWorker } = await import('../../worker');
+  const { apiKey, address = at.address, ...rest } = at.connectionOptions;
+  const connection = { ...rest, address, ...(apiKey === undefined ? {} : { apiKey: typeof apiKey === 'function' ? apiKey() : apiKey }) };
+  const running = await startWorker({
+    config, stateDir: place.stateDir, folder: path.dirname(file), connection, namespace: at.namespace, logFile: options.logFile, logLevel: options.logLevel,
+  });
+  // The supervisor is gone: so is this worker.
+  const orphaned = (): void => running.shutdown();
+  process.once('disconnect', orphaned);
+  const ended = running.run();
+  process.send?.({ ready: true });
+  say(`Worker ${process.pid} polls "${TASK_QUEUE}" at ${at.address}, agents: ${config.agents.map((agent) => agent.name).join(', ')}. Ctrl-C stops it; runs wait.`);
+  await ended.finally(() => {
+    // The open channel would keep this process alive.
+    process.removeListener('disconnect', orphaned);
+    if (process.connected) process.disconnect();
+  });
+}
+
+/** Runs Temporal's own binary; its exit code is ours. */
+async function temporal(args: string[]): Promise<number> {
+  const place = await Place.at({});
+  const [{ devAddress, givenAddress }, { findTemporal }] = [await import('../../adapters/temporal/address'), await import('../../adapters/temporal/find-binary')];
+  const binary = await findTemporal({ stateDir: place.stateDir, log: say });
+  const at = givenAddress() ? undefined : devAddress(place.stateDir);
+  const env = { ...process.env, ...(at ? { TEMPORAL_ADDRESS: at.address, TEMPORAL_NAMESPACE: process.env.TEMPORAL_NAMESPACE ?? at.namespace } : {}) };
+  const child = spawn(binary.path, args, { stdio: 'inherit', env });
+  return new Promise((resolve, reject) => {
+    child.once('error', (error) => reject(new Stop(EXIT.error, `${binary.path} could not be run: ${error.message}`)));
+    child.once('exit', (code) => resolve(code ?? EXIT.error));
+  });
+}
+
+/** Adds `dev`, `worker` and `temporal`. */
+export function addDev(program: Command): void {
+  reaching(program.command('dev').description('start server, services and worker for this folder; Ctrl-C stops them, state stays'))
+    .option('--port <n>', 'port of the server where none is kept yet; 0 for any free one', '7233')
+    .option('--ui-port <n>', 'port of the Web UI where none is kept yet; 0 for any free one', '8233')
+    .action(act(dev, ([options]) => options));
+  reaching(program.command('worker').description('run one worker in this process'))
+    .option('--log-file <file>', 'log to a file instead of stderr').option('--log-level <level>', 'debug, info, warn, error or silent', 'info')
+    .action(act(worker, ([options]) => options));
+  // Everything after `temporal` is for Temporal's own program, options too.
+  program.command('temporal').argument('[args...]').description("Temporal's own command line, pointed at the server of this folder")
+    .helpOption(false).allowUnknownOption().passThroughOptions()
+    .action(act((_: Place, args: string[]) => temporal(args), () => ({})));
+}

@@ -1,0 +1,67 @@
+// `longhaul runs cancel|pause|resume|message|settle|extend|restore`: what people tell a run as a whole. Each is one message with an
+// actor and an id; nothing here decides anything.
+import { Option, type Command } from 'commander';
+import type { MessageBody } from '../../core/message';
+import { act, deliver } from '../act';
+import { EXIT, Stop } from '../exit';
+import { budgetOf, deciding, reaching, textOf, type CommonOptions, type DeciderOptions } from '../options';
+import { outputOf } from '../outputs';
+import type { Place } from '../place';
+import { command, json, say } from '../print';
+import { workerNote } from '../workers';
+
+type With<T> = DeciderOptions & T;
+
+const send = (body: (options: With<{ reason: string }>) => MessageBody) =>
+  async (place: Place, runId: string, options: With<{ reason: string }>): Promise<number> => deliver(await place.client(), runId, body(options), options);
+
+async function message(place: Place, runId: string, text: string, options: DeciderOptions): Promise<number> {
+  const note = await outputOf(await place.stores(), textOf('TEXT', text), `A message for run ${runId}`);
+  return deliver(await place.client(), runId, { kind: 'note', text: note }, options);
+}
+
+async function settle(place: Place, runId: string, options: With<{ how: 'partial' | 'retry' | 'skip' | 'fail'; step?: string }>): Promise<number> {
+  if (options.how === 'skip' && options.step === undefined) throw new Stop(EXIT.usage, '--as skip needs --step STEP: the failed step that the run goes on without.');
+  const body: MessageBody = { kind: 'settle', as: options.how, ...(options.step === undefined ? {} : { stepId: options.step }) };
+  return deliver(await place.client(), runId, body, options);
+}
+
+async function extend(place: Place, runId: string, options: With<{ budget: string }>): Promise<number> {
+  return deliver(await place.client(), runId, { kind: 'extend', budget: budgetOf(options.budget) }, options);
+}
+
+async function restore(place: Place, runId: string, options: CommonOptions): Promise<number> {
+  const answer = await (await place.client()).restore(runId);
+  if (options.json) json(answer);
+  if (answer.kind === 'refused') {
+    if (!options.json) say(answer.why);
+    return EXIT.error;
+  }
+  if (options.json) return EXIT.done;
+  say(`Run ${runId} goes on in a new execution (epoch ${answer.epoch}); older ones are fenced. Follow it with ${command(`longhaul runs watch ${runId}`)}`);
+  await workerNote(place);
+  return EXIT.done;
+}
+
+/** Adds the acting commands to `longhaul runs`. */
+export function addRunsAct(runs: Command): void {
+  const reason = (one: Command): Command => deciding(one).option('--reason <text>', 'why', '');
+  reason(runs.command('cancel').argument('<run>').description('stop a run: nothing new starts, what runs hears it, what can be undone is undone'))
+    .action(act(send(({ reason: why }) => ({ kind: 'cancel', reason: why })), ([, options]) => options));
+  reason(runs.command('pause').argument('<run>').description('let calls under way finish and begin nothing new'))
+    .action(act(send(({ reason: why }) => ({ kind: 'pause', reason: why })), ([, options]) => options));
+  deciding(runs.command('resume').argument('<run>').description('go on after a pause'))
+    .action(act(send(() => ({ kind: 'resume' })), ([, options]) => options));
+  deciding(runs.command('message').argument('<run>').argument('<text>', 'text, or @FILE').description('tell the planner of a run something'))
+    .action(act(message, ([, , options]) => options));
+  // `--as` is the answer here, as in the hint that a blocked run prints; who answers is --by.
+  reaching(runs.command('settle').argument('<run>').description('answer a blocked run: accept what is there, try again, skip a step, or fail'))
+    .addOption(new Option('--as <answer>', 'what to do').choices(['partial', 'retry', 'skip', 'fail']).makeOptionMandatory())
+    .option('--step <step>', 'the failed step (for skip and retry)').option('--by <name>', 'answer under this name').option('--message-id <id>', 'id of the message')
+    .action(act((place, runId: string, options: CommonOptions & { as: 'partial' | 'retry' | 'skip' | 'fail'; by?: string; step?: string; messageId?: string }) =>
+      settle(place, runId, { ...options, how: options.as, as: options.by }), ([, options]) => ({ ...options })));
+  deciding(runs.command('extend').argument('<run>').description('give a run more budget')).requiredOption('--budget <k=v,..>', 'how much more of each kind, e.g. calls=100,usd=2,wall=2h')
+    .action(act(extend, ([, options]) => options));
+  reaching(runs.command('restore').argument('<run>').description('go on in a new execution after a terminate or the loss of Temporal\'s database'))
+    .action(act(restore, ([, options]) => options));
+}

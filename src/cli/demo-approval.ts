@@ -1,0 +1,39 @@
+// Asks the person at the terminal to decide one approval, showing what would change. Prompts stand on stderr's terminal and are
+// loaded only here. Ctrl-C at the prompt decides nothing.
+import type { LonghaulClient } from '../client/client';
+import { EXIT, Stop } from './exit';
+import { actorOf } from './options';
+import type { Place } from './place';
+import { command, say } from './print';
+
+/** Lines of the preview that are shown; the rest is one command away. */
+const PREVIEW_LINES = 60;
+
+/** Shows the preview, asks, sends the decision. Answers whether a decision was sent. */
+export async function decideAtTerminal(place: Place, client: LonghaulClient, runId: string, approvalId: string, signal: AbortSignal): Promise<boolean> {
+  const { state } = await client.show(runId);
+  const preview = state.approvals[approvalId]?.previewRef;
+  if (preview) showPreview(new TextDecoder().decode(await (await place.stores()).artifacts.read(preview.sha256)), approvalId);
+  const prompts = await import('@clack/prompts');
+  const choice = await prompts.select({
+    message: `Publish this? (${approvalId})`, output: process.stderr, signal,
+    options: [{ value: 'approve', label: 'approve' }, { value: 'reject', label: 'reject' }, { value: 'later', label: 'decide later' }],
+  });
+  if (prompts.isCancel(choice) || choice === 'later') {
+    say(`Not decided. Later: ${command(`longhaul approvals approve ${approvalId}`)} while ${command('longhaul dev')} runs.`);
+    return false;
+  }
+  const reason = choice === 'reject' ? await prompts.text({ message: 'Why? (the planner reads it)', output: process.stderr, signal, defaultValue: '' }) : '';
+  if (prompts.isCancel(reason)) return false;
+  const body = choice === 'approve' ? { kind: 'approve', approvalId } as const : { kind: 'reject', approvalId, reason: reason ?? '' } as const;
+  const delivery = await client.message(runId, body, { actor: actorOf({}) });
+  if (!delivery.known) throw new Stop(EXIT.error, delivery.why);
+  say(delivery.answer.text);
+  return true;
+}
+
+function showPreview(text: string, approvalId: string): void {
+  const lines = text.split('\n');
+  say(lines.slice(0, PREVIEW_LINES).join('\n'));
+  if (lines.length > PREVIEW_LINES) say(`... ${lines.length - PREVIEW_LINES} more lines: ${command(`longhaul approvals show ${approvalId}`)}`);
+}

@@ -1,0 +1,55 @@
+// Follows a run on the terminal: its events as they come, what it waits for when it stops, how it ended. Ctrl-C detaches, which
+// changes nothing for the run. Without a terminal it ends when only a person can go on, with the code for that.
+import type { LonghaulClient } from '../client/client';
+import type { RunRow, WaitRow } from '../core/row';
+import { codeOfRow, EXIT } from './exit';
+import { waitLines } from './page';
+import { command, data, isTerminal, json, say } from './print';
+import { tellEvent } from './tell';
+
+const PEOPLE: ReadonlySet<WaitRow['kind']> = new Set(['approval', 'question', 'decision', 'blocked', 'budget', 'paused']);
+
+/** Does the run stand still until a person does something? */
+export const waitsForPeople = (row: RunRow): boolean =>
+  ['waiting', 'paused', 'blocked'].includes(row.status) && row.waits.some((wait) => PEOPLE.has(wait.kind));
+
+export interface FollowOptions {
+  json?: boolean;
+  after?: number;
+  /** Stay although only a person can go on; default: on a terminal. */
+  stay?: boolean;
+}
+
+/** Prints a run's events until it is over, waits for people, or Ctrl-C. Answers the exit code. */
+export async function follow(client: LonghaulClient, runId: string, options: FollowOptions = {}): Promise<number> {
+  const stay = options.stay ?? isTerminal();
+  const stop = new AbortController();
+  const detach = (): void => stop.abort();
+  process.once('SIGINT', detach);
+  let last = options.after ?? 0;
+  let told = '';
+  try {
+    for await (const event of client.watch(runId, { after: last, signal: stop.signal, idle: (row) => { told = tellWaits(row, told); return !stay && waitsForPeople(row); } })) {
+      last = event.seq;
+      if (options.json) json(event);
+      else data(tellEvent(event));
+    }
+    const { row } = await client.show(runId);
+    if (stop.signal.aborted) {
+      say(`Detached; the run goes on. Follow it again with ${command(`longhaul runs watch ${runId} --after ${last}`)}`);
+      return EXIT.done;
+    }
+    say(`${runId} is ${row.status}${row.outcome ? ` (${row.outcome})` : ''}: ${row.detail}`);
+    return codeOfRow(row);
+  } finally {
+    process.removeListener('SIGINT', detach);
+  }
+}
+
+/** Says what people are asked for, once; answers what has been said. */
+function tellWaits(row: RunRow, told: string): string {
+  const open = row.waits.filter((wait) => PEOPLE.has(wait.kind));
+  const now = waitsForPeople(row) ? open.map((wait) => wait.waitId).join(',') : '';
+  if (now !== '' && now !== told) for (const wait of open) say(waitLines(wait).join('\n'));
+  return now;
+}

@@ -1,0 +1,96 @@
+// Options that many commands share, and the reading of values from the command line. A value that cannot be read is a usage
+// error (exit 2) that names the option and an example.
+import { readFileSync } from 'node:fs';
+import os from 'node:os';
+import type { Command } from 'commander';
+import type { Json } from '../core/canonical';
+import { durationMs } from '../core/rules/plan-reading';
+import type { Actor, Budget } from '../core/run';
+import { EXIT, Stop } from './exit';
+
+export interface CommonOptions { json?: boolean; stateDir?: string; config?: string; address?: string; namespace?: string }
+
+export interface DeciderOptions extends CommonOptions { as?: string; messageId?: string }
+
+/** `--json` and where the runs are. */
+export function reading(command: Command): Command {
+  return command
+    .option('--json', 'print data as JSON, one value a line')
+    .option('--state-dir <dir>', 'folder of journal, artifacts and ports (default: the configuration\'s, else .longhaul)')
+    .option('--config <file>', 'configuration file (default: longhaul.config.* here, else the bundled example)');
+}
+
+/** The options of `reading`, and which Temporal server; flag names are Temporal's own. */
+export function reaching(command: Command): Command {
+  return reading(command)
+    .option('--address <host:port>', 'Temporal server (default: TEMPORAL_ADDRESS, a profile, or the development server of the state folder)')
+    .option('--namespace <name>', 'Temporal namespace');
+}
+
+/** The options of `reaching`, and who decides. */
+export function deciding(command: Command): Command {
+  return reaching(command)
+    .option('--as <name>', 'decide under this name (default: the user of the operating system)')
+    .option('--message-id <id>', 'id of the message; the same id again counts once');
+}
+
+/** Who acts at this command line. */
+export function actorOf(options: { as?: string }): Actor {
+  return { id: (options.as ?? userName()).slice(0, 200), via: 'cli', assurance: 'local-user' };
+}
+
+function userName(): string {
+  try {
+    return os.userInfo().username;
+  } catch {
+    return process.env.USER || process.env.USERNAME || 'unknown';
+  }
+}
+
+const KINDS: Record<string, keyof Budget> = { calls: 'calls', tokens: 'tokens', microUsd: 'microUsd', failures: 'failures', wallMs: 'wallMs' };
+
+/** `calls=50,usd=0.5,wall=30m` as a budget. `usd` takes dollars, `wall` a time such as 90s, 30m, 2h. */
+export function budgetOf(text: string): Budget {
+  const budget: Budget = {};
+  for (const part of text.split(',').map((one) => one.trim()).filter(Boolean)) {
+    const [kind = '', value = ''] = part.split('=');
+    if (kind === 'usd') budget.microUsd = number(part, Math.round(Number(value) * 1_000_000));
+    else if (kind === 'wall') budget.wallMs = number(part, durationMs(value) ?? Number.NaN);
+    else if (Object.hasOwn(KINDS, kind)) budget[KINDS[kind]!] = number(part, Number(value));
+    else throw new Stop(EXIT.usage, `--budget has no kind "${kind}"; write e.g. --budget calls=50,tokens=200000,usd=0.5,failures=5,wall=30m.`);
+  }
+  return budget;
+}
+
+function number(part: string, value: number): number {
+  if (Number.isSafeInteger(value) && value >= 0 && !part.endsWith('=')) return value;
+  throw new Stop(EXIT.usage, `--budget cannot read "${part}"; write e.g. --budget calls=50,usd=0.5,wall=30m.`);
+}
+
+/** JSON given as it is, or as `@FILE`. */
+export function jsonOf(option: string, text: string): Json {
+  try {
+    return JSON.parse(textOf(option, text)) as Json;
+  } catch (error) {
+    if (error instanceof Stop) throw error;
+    const said = error instanceof Error ? error.message : String(error);
+    throw new Stop(EXIT.usage, `${option} is not JSON (${said}); write it as '{"question":"..."}' or as @FILE.`);
+  }
+}
+
+/** Text given as it is, or as `@FILE`; `@-` is stdin. */
+export function textOf(option: string, text: string): string {
+  if (!text.startsWith('@')) return text;
+  try {
+    return readFileSync(text === '@-' ? 0 : text.slice(1), 'utf8');
+  } catch (error) {
+    throw new Stop(EXIT.usage, `${option}: the file ${text.slice(1)} cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)}).`);
+  }
+}
+
+/** A whole number of an option. */
+export function wholeOf(option: string, text: string): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new Stop(EXIT.usage, `${option} needs a whole number, not "${text}".`);
+}

@@ -1,0 +1,71 @@
+// A run as a page for people: what it waits for, for whom, until when, what then, and the command that decides; the plan with
+// marks; budget left; artifacts; how it ended. The same facts as Temporal's Web UI shows (core/summary.ts).
+import pc from 'picocolors';
+import { isSettled } from '../core/lookups';
+import type { RunRow, WaitRow } from '../core/row';
+import type { State, StepState } from '../core/state';
+import { command, distance, line, time } from './print';
+
+const MARKS: Record<StepState['status'], string> = { pending: '[ ]', active: '[>]', done: '[x]', failed: '[!]', skipped: '[-]' };
+
+const THEN: Record<string, string> = {
+  'cancel-run': 'the run is cancelled', 'fail-step': 'the step fails', 'ask-again': 'it is asked again', escalate: 'somebody else is asked',
+  continue: 'it goes on with the default', 'goes on': 'it goes on by itself', nothing: 'nothing by itself',
+};
+
+/** `claimed` is nobody's word but the sender's. */
+export const actorName = (actor: { id: string; assurance: string }): string => (actor.assurance === 'claimed' ? `${actor.id} (unauthenticated)` : actor.id);
+
+export function waitLines(wait: WaitRow): string[] {
+  return [
+    `  ${pc.bold(`waits for ${line(wait.what, 200)}`)}`,
+    `    for whom     ${wait.who.length > 0 ? wait.who.join(', ') : 'anyone who may reach this run'}`,
+    `    until        ${wait.until === null ? 'no end' : `${time(wait.until)} (${distance(wait.until)})`}`,
+    `    what then    ${THEN[wait.then] ?? wait.then}`,
+    `    decide       ${command(wait.command)}`,
+  ];
+}
+
+export function pageOfRun(row: RunRow, state: State): string {
+  const lines = [
+    `${pc.bold(row.title)}`,
+    `  run          ${row.runId}`,
+    `  agent        ${row.agent}, for ${actorName(row.owner)}`,
+    `  status       ${pc.bold(row.status)}${row.outcome ? ` (${row.outcome})` : ''}: ${line(row.detail, 200)}`,
+    `  times        accepted ${time(row.createdAt)}, last event ${distance(row.updatedAt)}`,
+    `  epoch        ${row.epoch}, ${row.version} events`,
+  ];
+  for (const wait of row.waits) lines.push('', ...waitLines(wait));
+  lines.push(...planLines(state), ...budgetLines(row), ...artifactLines(state), ...reportLines(state));
+  return lines.join('\n');
+}
+
+function planLines(state: State): string[] {
+  if (state.steps.length === 0) return [];
+  const before = state.settledBefore.done + state.settledBefore.failed + state.settledBefore.skipped;
+  const lines = ['', `  plan ${state.plan.version}       ${line(state.plan.goal, 120)}`];
+  if (before > 0) lines.push(`    (${before} earlier steps)`);
+  for (const step of state.steps) {
+    const why = step.failure ? pc.yellow(` ${step.failure.class}: ${line(step.failure.message, 80)}`) : '';
+    lines.push(`    ${isSettled(step) ? pc.dim(MARKS[step.status]) : MARKS[step.status]} ${step.id}  ${line(step.title, 80)}${why}`);
+  }
+  return lines;
+}
+
+function budgetLines(row: RunRow): string[] {
+  const left = Object.entries(row.budgetLeft);
+  return left.length === 0 ? [] : ['', `  budget left  ${left.map(([kind, n]) => `${kind} ${n}`).join(', ')}`];
+}
+
+function artifactLines(state: State): string[] {
+  if (state.artifacts.length === 0) return [];
+  const lines = state.artifacts.map(({ ref, role }) => `    ${ref.sha256.slice(0, 16)}  ${role.padEnd(10)} ${ref.name ?? ''} ${pc.dim(line(ref.summary, 80))}`);
+  return ['', `  artifacts    (${command('longhaul artifacts cat ID')})`, ...lines];
+}
+
+function reportLines(state: State): string[] {
+  const report = state.end?.report;
+  if (!report) return [];
+  const row = (name: string, items: string[]): string => `    ${name.padEnd(14)} ${items.length > 0 ? items.join('; ') : 'none'}`;
+  return ['', '  cancel report', row('finished', report.finished), row('undone', report.undone), row('unknown', report.unknown), row('needs a person', report.needsPerson)];
+}

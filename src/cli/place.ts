@@ -1,0 +1,109 @@
+// Where a command works: the state folder, the configuration and the Temporal server, each looked for when it is first needed, so
+// that commands which only read start no server and load no configuration. Closes what it opened.
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import type { Connection } from '@temporalio/client';
+import type { LoadedConfig } from '../adapters/config/load';
+import type { Stores } from '../adapters/stores/open-stores';
+import type { ResolvedAddress } from '../adapters/temporal/address';
+import { readDevState } from '../adapters/temporal/dev-state';
+import { createClient, type LonghaulClient } from '../client/client';
+import { ClientError } from '../client/types';
+import { EXIT, Stop } from './exit';
+import type { CommonOptions } from './options';
+
+/** Folder of the bundled example; the same from sources and from dist. */
+export const EXAMPLE = path.join(__dirname, '..', '..', 'examples', 'folder-report');
+
+const NAMES = ['ts', 'js', 'cjs', 'json'].map((ending) => `longhaul.config.${ending}`);
+
+export class Place {
+  private closing: (() => Promise<unknown>)[] = [];
+  private opened?: Promise<Stores>;
+  private connected?: Promise<{ connection: Connection; at: ResolvedAddress }>;
+  private loaded?: Promise<LoadedConfig>;
+
+  private constructor(readonly options: CommonOptions, readonly stateDir: string) {}
+
+  /** Finds the state folder: --state-dir, LONGHAUL_STATE_DIR, the configuration's, else `.longhaul` here. */
+  static async at(options: CommonOptions): Promise<Place> {
+    const given = options.stateDir ?? process.env.LONGHAUL_STATE_DIR;
+    if (given) return new Place(options, path.resolve(given));
+    const here = NAMES.some((name) => existsSync(name));
+    if (!options.config && !here) return new Place(options, path.resolve('.longhaul'));
+    const { loadConfig } = await import('../adapters/config/load');
+    const loaded = await loadConfig(options.config);
+    const place = new Place(options, loaded.stateDir);
+    place.loaded = Promise.resolve(loaded);
+    return place;
+  }
+
+  /** The configuration: --config, the file here, the one that the running `dev` uses, else the bundled example. */
+  config(): Promise<LoadedConfig> {
+    this.loaded ??= (async () => {
+      const { loadConfig } = await import('../adapters/config/load');
+      const kept = readDevState(this.stateDir).configFile;
+      const file = this.options.config ?? (NAMES.some((name) => existsSync(name)) ? undefined : typeof kept === 'string' && existsSync(kept) ? kept : EXAMPLE);
+      return { ...await loadConfig(file), stateDir: this.stateDir };
+    })();
+    return this.loaded;
+  }
+
+  /** Works with the bundled example, whatever configuration is here. */
+  useExample(): void {
+    this.loaded = (async () => {
+      const { loadConfig } = await import('../adapters/config/load');
+      return { ...await loadConfig(EXAMPLE), stateDir: this.stateDir };
+    })();
+  }
+
+  /** The stores of the state folder. A command that only looks asks for `mustExist`. */
+  stores(how: { mustExist?: boolean } = { mustExist: true }): Promise<Stores> {
+    this.opened ??= (async () => {
+      const { openStores } = await import('../adapters/stores/open-stores');
+      const stores = await openStores({ stateDir: this.stateDir, ...how });
+      this.closing.push(() => stores.close());
+      return stores;
+    })();
+    return this.opened;
+  }
+
+  /** The server in use, checked to answer. Throws Stop (7) with the next command when there is none. */
+  async server(): Promise<ResolvedAddress> {
+    const { resolveAddress } = await import('../adapters/temporal/address');
+    const env = { ...process.env, ...(this.options.address ? { TEMPORAL_ADDRESS: this.options.address } : {}), ...(this.options.namespace ? { TEMPORAL_NAMESPACE: this.options.namespace } : {}) };
+    const at = await resolveAddress({ stateDir: this.stateDir, env });
+    if (!at) throw new Stop(EXIT.unreachable, `No Temporal server runs for ${this.stateDir}: start one with \`npx longhaul dev\`, or name one with --address.`);
+    return this.options.namespace ? { ...at, namespace: this.options.namespace } : at;
+  }
+
+  /** A connection to the server in use. */
+  connection(): Promise<{ connection: Connection; at: ResolvedAddress }> {
+    this.connected ??= (async () => {
+      const at = await this.server();
+      const { Connection: Open } = await import('@temporalio/client');
+      const connection = await Open.connect({ ...at.connectionOptions, connectTimeout: '5s' }).catch((error: unknown) => {
+        throw new ClientError('unreachable', `The Temporal server at ${at.address} does not answer (${error instanceof Error ? error.message : String(error)}): start it, or name another with --address.`);
+      });
+      this.closing.push(() => connection.close());
+      return { connection, at };
+    })();
+    return this.connected;
+  }
+
+  /** The client; it connects to Temporal only when it has to. */
+  async client(how?: { mustExist?: boolean }): Promise<LonghaulClient> {
+    const stores = await this.stores(how);
+    return createClient({ stores, connection: async () => (await this.connection()).connection, namespace: this.options.namespace ?? await this.namespace() });
+  }
+
+  /** The namespace without asking the server. */
+  private async namespace(): Promise<string> {
+    const { givenAddress } = await import('../adapters/temporal/address');
+    return givenAddress()?.namespace ?? 'default';
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.closing.splice(0).reverse()) await close().catch(() => undefined);
+  }
+}

@@ -1,0 +1,39 @@
+// The command line as a tree of commands. Owns names, help and how usage errors look; every command lives in commands/.
+import { Command, CommanderError } from 'commander';
+import { addApprovals } from './commands/approvals';
+import { addArtifacts } from './commands/artifacts';
+import { addDemo } from './commands/demo';
+import { addDev } from './commands/dev';
+import { addDoctor } from './commands/doctor';
+import { addReplay } from './commands/replay';
+import { addRun } from './commands/run';
+import { addRunsAct } from './commands/runs-act';
+import { addRunsRead } from './commands/runs-read';
+import { EXIT, EXIT_HELP } from './exit';
+
+/** All commands; `version` is the package's. Parsing throws CommanderError instead of ending the process. */
+export function programOf(version: string): Command {
+  const program = new Command('longhaul');
+  program.description('Runs AI agents that take minutes, hours or weeks: every effect happens once, or the run stops and says which one it cannot know about.');
+  // `version` before the commands: the settings below are inherited by what is added after them.
+  program.version(version, '-V, --version').exitOverride().showSuggestionAfterError().enablePositionalOptions()
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, '')) })
+    .addHelpText('after', `\nData goes to stdout, messages to stderr; --json prints data as JSON, one value a line.\n\n${EXIT_HELP}`);
+  addDemo(program);
+  addDev(program);
+  addRun(program);
+  const runs = program.command('runs').description('list, look at and steer runs');
+  addRunsRead(runs);
+  addRunsAct(runs);
+  addApprovals(program);
+  addArtifacts(program);
+  addReplay(program);
+  addDoctor(program);
+  return program;
+}
+
+/** The exit code for what commander threw: help and version are fine, everything else is wrong usage. */
+export function codeOfUsage(error: unknown): number | null {
+  if (!(error instanceof CommanderError)) return null;
+  return error.exitCode === 0 || ['commander.help', 'commander.helpDisplayed', 'commander.version'].includes(error.code) ? EXIT.done : EXIT.usage;
+}

@@ -1,0 +1,79 @@
+// Events and answers as one line for people. Only words: what an event means is the law's business. Large values are not shown.
+import pc from 'picocolors';
+import type { EventData, EventType, RunEvent } from '../core/events';
+import { iso } from '../core/iso';
+import type { Output } from '../core/run';
+import { line } from './print';
+
+type Teller = { [T in EventType]: (data: EventData[T]) => string };
+
+const names = (ids: readonly string[]): string => ids.join(', ');
+const outputOf = (output: Output): string => ('ref' in output ? `${output.ref.summary} (${output.ref.bytes} bytes)` : JSON.stringify(output.value));
+
+const TELL: Teller = {
+  RunCreated: (d) => `${d.agent.name} ${d.agent.version}: ${d.title}`,
+  RunRestored: (d) => `epoch ${d.epoch}: ${d.why}`,
+  ModelCallRequested: (d) => `${d.callId} ${d.purpose === 'plan' ? 'asks the planner' : `step ${d.stepId ?? ''}`}${again(d.attempt)}`,
+  ModelCallSucceeded: (d) => `${d.callId} ${d.usage.tokens} tokens${d.text ? `: ${d.text}` : ''}`,
+  ModelCallFailed: (d) => `${d.callId} ${d.failure.class}: ${d.failure.message}`,
+  PlanAccepted: (d) => `version ${d.planVersion}: ${d.add.length > 0 ? names(d.add.map((step) => step.id)) : d.done ? `done (${d.done.outcome})` : 'fewer steps'}${d.goal ? `; ${d.goal}` : ''}`,
+  PlanRejected: (d) => d.reasons.join(' '),
+  CallPrepared: (d) => `${d.callId} ${d.tool}: policy says ${d.policy.decision} (${d.policy.rule})`,
+  ToolCallRequested: (d) => `${d.callId} ${d.tool} ${d.version}${again(d.attempt)}${d.key ? ` key ${d.key.slice(0, 15)}…` : ''}`,
+  ToolCallSucceeded: (d) => `${d.callId} ${d.summary}${d.via === 'sent' ? '' : ` (known from ${d.via}, not sent again)`}`,
+  ToolCallFailed: (d) => `${d.callId} ${d.failure.class}: ${d.failure.message}`,
+  ToolCallUnknown: (d) => `${d.callId} ${d.why}`,
+  RetryScheduled: (d) => `${d.callId || (d.stepId ?? '')} again in ${d.delayMs} ms (${d.class})`,
+  RecoveryChecked: (d) => `${d.callId} -> ${d.decision}: ${d.findings.map((f) => `${f.question} ${f.verdict}`).join(', ')}; ${d.findings.find((f) => f.question === 4)?.evidence ?? ''}`,
+  HumanDecisionRequested: (d) => `${d.decisionId} ${d.callId}: ${d.why}`,
+  HumanDecided: (d) => `${d.callId} ${d.verdict} by ${d.actor.id}${d.reference ? `: ${d.reference}` : ''}`,
+  ApprovalRequested: (d) => `${d.approvalId} for ${d.binding.tool} ${d.callId}, until ${iso(d.expiresAt)}, then ${d.onDeadline.then} (rule ${d.rule.rule})`,
+  ApprovalGranted: (d) => `${d.approvalId} by ${names(d.actors.map((actor) => actor.id))}${d.final ? '' : ', more must approve'}`,
+  ApprovalRejected: (d) => `${d.approvalId} by ${d.actor.id}${d.reason ? `: ${d.reason}` : ''}`,
+  ApprovalExpired: (d) => d.approvalId,
+  ApprovalVoided: (d) => `${d.approvalId}: ${d.why}`,
+  WaitStarted: (d) => `${d.stepId} until ${iso(d.wakeAt)}`,
+  WaitSatisfied: (d) => d.stepId,
+  QuestionOpened: (d) => `${d.questionId} ${d.question}`,
+  QuestionAnswered: (d) => `${d.questionId} by ${d.by === 'default' ? 'default' : d.actor.id}: ${outputOf(d.answer)}`,
+  QuestionExpired: (d) => d.questionId,
+  FactConfirmed: (d) => `${d.key} (${d.source})`,
+  ArtifactProduced: (d) => `${d.role} ${d.ref.name ?? ''} ${d.ref.sha256.slice(0, 12)} (${d.ref.bytes} bytes): ${d.ref.summary}`,
+  StepCompleted: (d) => d.stepId,
+  StepFailed: (d) => `${d.stepId}: ${d.failure.message}`,
+  StepSkipped: (d) => `${d.stepId}: ${d.why}`,
+  CheckpointSaved: (d) => `version ${d.version} (${d.ref.bytes} bytes)`,
+  BudgetExhausted: (d) => `${d.kind}: ${d.used} of ${d.limit}`,
+  BudgetExtended: (d) => `${JSON.stringify(d.budget)} by ${d.actor.id}`,
+  RunPaused: (d) => `by ${d.actor.id}${d.reason ? `: ${d.reason}` : ''}`,
+  RunResumed: (d) => `by ${d.actor.id}`,
+  RunBlocked: (d) => d.why,
+  RunUnblocked: (d) => `${d.as} ${names(d.steps)} by ${d.actor.id}`,
+  UserMessageReceived: (d) => `from ${d.actor.id}: ${outputOf(d.text)}`,
+  MessageRejected: (d) => d.why,
+  CancelRequested: (d) => `by ${d.actor.id}${d.reason ? `: ${d.reason}` : ''}`,
+  RunCompleted: (d) => `${d.outcome}: ${d.summary}`,
+  RunFailed: (d) => `${d.failure.class}: ${d.failure.message}`,
+  RunCancelled: (d) => `${d.reason}; finished ${d.report.finished.length}, undone ${d.report.undone.length}, unknown ${d.report.unknown.length}`,
+};
+
+const again = (attempt: number): string => (attempt > 1 ? `, attempt ${attempt}` : '');
+
+/** What an event says, without its type; empty for a type that this build does not know. */
+export function wordsOf(event: RunEvent): string {
+  const tell = TELL[event.type] as ((data: unknown) => string) | undefined;
+  return tell ? tell(event.data) : '';
+}
+
+const paint = (type: EventType): string => {
+  if (/Failed|Unknown|Rejected|Blocked|Exhausted|Expired|Voided/.test(type)) return pc.yellow(type);
+  if (/Completed|Granted|Succeeded|Satisfied/.test(type)) return pc.green(type);
+  return /Recovery|Human|Approval|Question/.test(type) ? pc.cyan(type) : type;
+};
+
+const clock = (ms: number): string => new Date(ms).toTimeString().slice(0, 8);
+
+/** An event as one line: time, number, type, words. */
+export function tellEvent(event: RunEvent, width = 160): string {
+  return `${pc.dim(clock(event.at))} ${String(event.seq).padStart(4)} ${paint(event.type)} ${line(wordsOf(event), width)}`;
+}
