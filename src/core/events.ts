@@ -64,7 +64,8 @@ export interface EventData {
   ToolCallUnknown: { callId: string; attempt: number; why: string };
   /** After a failed or turned-away request of a call, or (with `stepId` and no call yet) of a step's preparation. */
   RetryScheduled: { callId: string; stepId?: string; attempt: number; class: ErrorClass; delayMs: number; dueAt: number };
-  RecoveryChecked: { callId: string; n: number; findings: Finding[]; decision: GateDecision; againAt?: number; fence?: number; absent?: number };
+  /** `unsure`: it is repeated because the outside does one effect a key, although an earlier attempt may have taken effect. */
+  RecoveryChecked: { callId: string; n: number; findings: Finding[]; decision: GateDecision; againAt?: number; fence?: number; absent?: number; unsure?: true };
   HumanDecisionRequested: { decisionId: string; callId: string; why: string };
   HumanDecided: { decisionId: string; callId: string; verdict: 'happened' | 'not-happened' | 'give-up'; reference?: string; actor: Actor };
 

@@ -3,6 +3,11 @@ import type { Output, ToolManifest } from './run';
 import type { CallState, State, StepState } from './state';
 import type { CallArgs } from './world';
 
+/** The entry of a record under a name from outside; names such as `constructor` lead to nothing. */
+export function entryOf<T>(record: Record<string, T>, name: string): T | undefined {
+  return Object.prototype.hasOwnProperty.call(record, name) ? record[name] : undefined;
+}
+
 export const isOver = (state: State): boolean => state.end !== null;
 
 export function stepOf(state: State, stepId: string | undefined): StepState | undefined {

@@ -12,6 +12,8 @@ const PAGE = 7;
 export class SimulatedJournal {
   private readonly rows: Row[] = [];
   private readonly keys = new Map<string, number>();
+  /** The attempt of a call that was requested and about which nothing was written since; 0 when there is none. */
+  private readonly open = new Map<string, number>();
   private current = 1;
   private saved: { version: number; text: string } | null = null;
 
@@ -52,8 +54,14 @@ export class SimulatedJournal {
         this.keys.set(event.idempotencyKey, event.seq);
       }
       this.rows.push({ event, executionId });
+      if ('callId' in event.data) this.open.set(event.data.callId, event.type === 'ToolCallRequested' ? event.data.attempt : 0);
     }
     this.heard(batch);
+  }
+
+  /** Is this attempt the one that the run waits for? A claim asks in its transaction, so that an attempt given up cannot send later. */
+  awaits(callId: string, attempt: number): boolean {
+    return this.open.get(callId) === attempt;
   }
 
   read(after: number, limit = PAGE): { events: RunEvent[]; more: boolean } {

@@ -10,13 +10,18 @@ export interface LedgerFaults {
   dealsDeadClaims: boolean;
   /** Mutant: an old epoch may claim. */
   unfenced: boolean;
+  /** Mutant: an attempt that the run has given up may claim. */
+  unaware: boolean;
 }
+
+/** What the ledger asks the journal in the transaction of a claim. */
+export interface ClaimGround { epoch: number; awaits(callId: string, attempt: number): boolean }
 
 export class SimulatedLedger {
   private rows = new Map<string, Row>();
   private copies = 0;
 
-  constructor(private readonly now: () => number, private readonly epoch: () => number, private readonly faults: LedgerFaults) {}
+  constructor(private readonly now: () => number, private readonly journal: ClaimGround, private readonly faults: LedgerFaults) {}
 
   get incarnation(): string {
     return `ledger-${this.copies}`;
@@ -29,8 +34,9 @@ export class SimulatedLedger {
   }
 
   claim(request: ClaimRequest): ClaimAnswer {
-    const epoch = this.epoch();
+    const { epoch } = this.journal;
     if (epoch > request.epoch && !this.faults.unfenced) return { kind: 'fenced', epoch };
+    if (!this.journal.awaits(request.callId, request.attempt) && !this.faults.unaware) return { kind: 'fenced', epoch };
     const row = this.rows.get(request.key);
     if (!row) return this.take(request, null);
     if (row.argsDigest !== request.argsDigest) return { kind: 'mismatch', argsDigest: row.argsDigest };

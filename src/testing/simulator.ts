@@ -83,7 +83,9 @@ class Simulation {
       this.note(() => `journal ${events.map((event) => `${event.seq} ${event.type}`).join(', ')}`);
       judge.committed(events);
     }, mutant === 'journal-unfenced');
-    const ledger = new SimulatedLedger(() => clock.now, () => journal.epoch, { dealsDeadClaims: mutant === 'deals-dead-claims', unfenced: mutant === 'ledger-unfenced' });
+    const ledger = new SimulatedLedger(() => clock.now, journal, {
+      dealsDeadClaims: mutant === 'deals-dead-claims', unfenced: mutant === 'ledger-unfenced', unaware: mutant === 'ledger-unaware',
+    });
     const outside = new EffectWorld(() => clock.now, (effect) => {
       this.note(() => `OUTSIDE ${effect.tool} ${effect.key.slice(0, 10)}${effect.undoes ? ' undoes' : ''}`);
       judge.effect(effect);
@@ -108,7 +110,7 @@ class Simulation {
   private open(epoch: number, from?: State): SimulatedExecution {
     const execution = new SimulatedExecution({
       stage: this.stage, runId: this.runId, epoch, executionId: `x${this.executions.length + 1}`, fresh: this.fresh,
-      roll: () => this.clock.after(this.random.delay(10, 2_000), () => { if (!this.alive()) this.open(this.stage.journal.epoch); }),
+      roll: () => this.clock.after(this.random.delay(10, 2_000), () => { if (this.stage.journal.epoch === epoch) this.open(epoch); }),
     }, from);
     this.executions.push(execution);
     return execution;

@@ -103,7 +103,8 @@ export const toolCallFailed: Fold<'ToolCallFailed'> = (state, { data }) => {
 /** In a run that is being cancelled, what the gate could not settle either goes into the report and is left to a person. */
 export const toolCallUnknown: Fold<'ToolCallUnknown'> = (state, { data, at }) => {
   const call = state.calls[data.callId];
-  if (!state.cancel || !call || call.gate === 0) return setCall(state, data.callId, { phase: 'doubt', dueAt: at, why: data.why });
+  const looked = call?.phase === 'doubt' || call?.phase === 'person';
+  if (!state.cancel || !call || !looked) return setCall(state, data.callId, { phase: 'doubt', dueAt: at, why: data.why, unsure: true });
   const closed = closeCall(call.undoOf === undefined ? state : markUndone(state, call.undoOf, 'failed'), data.callId);
   const report = { ...state.cancel.report, unknown: [...state.cancel.report.unknown, `${call.tool} ${call.callId}`] };
   return { ...closed, cancel: { ...state.cancel, report } };
@@ -120,7 +121,8 @@ export const retryScheduled: Fold<'RetryScheduled'> = (state, { data }) => {
 export const recoveryChecked: Fold<'RecoveryChecked'> = (state, { data, at }) => {
   const call = state.calls[data.callId];
   if (!call) return state;
-  const seen = { gate: data.n, ...(data.fence === undefined ? {} : { takeOver: data.fence }), ...(data.absent === undefined ? {} : { absent: data.absent }) };
+  const known = data.decision === 'send' || data.decision === 'retry' ? { unsure: data.unsure } : {};
+  const seen = { gate: data.n, ...known, ...(data.fence === undefined ? {} : { takeOver: data.fence }), ...(data.absent === undefined ? {} : { absent: data.absent }) };
   switch (data.decision) {
     case 'send':
     case 'retry': return setCall(release(state, data.callId), data.callId, { ...seen, phase: 'ready', dueAt: at });
@@ -139,6 +141,6 @@ export const humanDecisionRequested: Fold<'HumanDecisionRequested'> = (state, { 
 export const humanDecided: Fold<'HumanDecided'> = (state, { data, at }: EventOf<'HumanDecided'>) => {
   const text = `${data.actor.id} decided ${data.verdict} at ${iso(at)}.`;
   const next = { ...state, decisions: without(state.decisions, data.decisionId), closed: keep(state.closed, 'id', { id: data.callId, kind: 'already-decided' as const, text }, CAPS.closed) };
-  return data.verdict === 'not-happened' ? setCall(release(next, data.callId), data.callId, { phase: 'ready', dueAt: at, decisionId: undefined }) : next;
+  return data.verdict === 'not-happened' ? setCall(release(next, data.callId), data.callId, { phase: 'ready', dueAt: at, decisionId: undefined, unsure: undefined }) : next;
 };
 

@@ -13,7 +13,7 @@ export const runRestored: Fold<'RunRestored'> = (state, { data, at }) => {
   const calls: State['calls'] = {};
   for (const [id, call] of Object.entries(state.calls)) {
     if (call.phase !== 'sent') calls[id] = call;
-    else if (call.effect !== 'none') calls[id] = { ...call, phase: 'doubt', dueAt: at, why: 'the run was restored' };
+    else if (call.effect !== 'none') calls[id] = { ...call, phase: 'doubt', dueAt: at, why: 'the run was restored', unsure: true };
     else calls[id] = { ...call, phase: 'ready', dueAt: at, reserved: NO_USAGE };
   }
   const reserved = Object.values(calls).reduce((sum, call) => ({

@@ -5,6 +5,7 @@ import type { Binding, Draft, PolicyVerdict } from '../events';
 import type { Message } from '../message';
 import { iso } from '../iso';
 import { askId } from '../keys';
+import { entryOf } from '../lookups';
 import type { Actor, ArtifactRef } from '../run';
 import type { ApprovalState, State } from '../state';
 import { cancelRun } from './cancellation';
@@ -47,7 +48,7 @@ export function notOpen(state: State, message: Message, id: string, what: string
 }
 
 export function approve(state: State, message: Message, approvalId: string, now: number): Decision {
-  const approval = state.approvals[approvalId];
+  const approval = entryOf(state.approvals, approvalId);
   if (!approval) return notOpen(state, message, approvalId, 'open approval');
   const no = mayNot(state, approval, message.actor);
   if (no) return refuse(message.messageId, message.actor, 'refused', no);
@@ -64,7 +65,7 @@ export function approve(state: State, message: Message, approvalId: string, now:
 }
 
 export function reject(state: State, message: Message, approvalId: string, reason: string, now: number): Decision {
-  const approval = state.approvals[approvalId];
+  const approval = entryOf(state.approvals, approvalId);
   if (!approval) return notOpen(state, message, approvalId, 'open approval');
   const no = mayNot(state, approval, message.actor);
   if (no) return refuse(message.messageId, message.actor, 'refused', no);

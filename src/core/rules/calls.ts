@@ -3,7 +3,7 @@
 import { type Decision, draft, nothing, only } from '../draft';
 import type { Draft } from '../events';
 import type { Failure } from '../failure';
-import { callIdOf, callKey, majorOf } from '../keys';
+import { askId, callIdOf, callKey, majorOf } from '../keys';
 import { stepOf, toolOf } from '../lookups';
 import type { CallState, State } from '../state';
 import type { CallResult, PrepareResult } from '../world';
@@ -79,7 +79,17 @@ function failed(state: State, call: CallState, failure: Failure, sent: boolean, 
       again(call, failure.class, delayMs, now),
     ];
   }
+  if (call.unsure && failure.class !== 'business-refusal') return leftOpen(state, call, failure, sent);
   return finalFailure(call.callId, call.undoOf === undefined ? call.stepId : undefined, call.attempt, failure, sent);
+}
+
+/** This attempt failed for good, but an earlier one may have taken effect: the call is not over before that is known. */
+function leftOpen(state: State, call: CallState, failure: Failure, sent: boolean): Draft[] {
+  const { callId, attempt } = call;
+  const why = `an earlier attempt may have taken effect, and the last one failed: ${failure.message}`.slice(0, 1000);
+  const open = state.cancel ? draft('ToolCallUnknown', { callId, attempt, why }, callId)
+    : draft('HumanDecisionRequested', { decisionId: askId('decision', state.runId, state.asked + 1), callId, why }, callId);
+  return [draft('ToolCallFailed', { callId, attempt, failure, sent, final: false }, callId), open];
 }
 
 function again(call: CallState, why: Failure['class'], delayMs: number, now: number): Draft {
@@ -87,6 +97,8 @@ function again(call: CallState, why: Failure['class'], delayMs: number, now: num
 }
 
 function notSent(state: State, call: CallState, why: 'cancelled' | 'approval' | 'shutdown', now: number): Draft[] {
+  const stopped = why === 'approval' || (state.cancel !== null && call.undoOf === undefined);
+  if (stopped && call.attempt > 1) return [draft('ToolCallUnknown', { callId: call.callId, attempt: call.attempt, why: 'it was not sent this time; what earlier attempts did is looked up' }, call.callId)];
   if (why === 'approval' && !state.cancel) {
     return [draft('ApprovalVoided', { approvalId: call.approvalId ?? null, callId: call.callId, why: 'what it was bound to was no longer so when the call was about to be made' }, call.callId)];
   }

@@ -40,7 +40,7 @@ export function settle(state: State, message: Message, body: Body<'settle'>): De
   const no = (text: string): Decision => refuse(message.messageId, message.actor, 'refused', text);
   if (state.cancel) return no('The run is being cancelled.');
   if (!state.blocked && state.exhausted.length === 0) return no('The run is not blocked; there is nothing to settle.');
-  const open = callsOf(state).filter((call) => call.phase === 'sent' || call.phase === 'doubt' || call.phase === 'person');
+  const open = callsOf(state).filter((call) => call.phase === 'sent' || call.phase === 'doubt' || call.phase === 'person' || call.unsure);
   if ((body.as === 'partial' || body.as === 'fail') && open.length > 0) {
     return no(`${open.map((call) => `${call.tool} ${call.callId}`).join(', ')} is still open; wait for it, resolve it or cancel the run.`);
   }
@@ -54,8 +54,11 @@ export function settle(state: State, message: Message, body: Body<'settle'>): De
 
 /** What had been asked is void once the run ends. */
 function leave(state: State): Draft[] {
-  return Object.values(state.approvals).sort((a, b) => (a.approvalId < b.approvalId ? -1 : 1))
+  const questions = Object.values(state.questions).sort((a, b) => (a.questionId < b.questionId ? -1 : 1))
+    .map((asked) => draft('QuestionExpired', { questionId: asked.questionId, stepId: asked.stepId }, asked.questionId));
+  const approvals = Object.values(state.approvals).sort((a, b) => (a.approvalId < b.approvalId ? -1 : 1))
     .map((asked) => draft('ApprovalVoided', { approvalId: asked.approvalId, callId: asked.callId, why: 'the run ended' }, asked.approvalId));
+  return [...approvals, ...questions];
 }
 
 function retry(state: State, message: Message, stepId: string | undefined, no: (text: string) => Decision): Decision {

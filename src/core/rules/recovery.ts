@@ -12,7 +12,7 @@ import { finalFailure, succeeded } from './outcomes';
 /** ms between two looks when nothing tells a better time. */
 const LOOK_AGAIN_MS = 1000;
 
-interface Verdict { decision: GateDecision; why: string; againAt?: number; absent?: number }
+interface Verdict { decision: GateDecision; why: string; againAt?: number; absent?: number; unsure?: true }
 
 export function gateReturned(state: State, callId: string, n: number, seen: GateEvidence, now: number): Decision {
   const call = state.calls[callId];
@@ -23,6 +23,7 @@ export function gateReturned(state: State, callId: string, n: number, seen: Gate
     callId, n, findings: findings(state, call, seen, verdict, now), decision: verdict.decision,
     ...(verdict.againAt === undefined ? {} : { againAt: verdict.againAt }),
     ...(fence === undefined ? {} : { fence }), ...(verdict.absent === undefined ? {} : { absent: verdict.absent }),
+    ...(verdict.unsure ? { unsure: verdict.unsure } : {}),
   }, callId);
   return only([checked, ...consequences(state, call, seen, verdict)]);
 }
@@ -59,8 +60,13 @@ function judge(state: State, call: CallState, seen: GateEvidence, now: number): 
   const neverSent = sameLedger && (ledger.state === 'none' || ledger.state === 'released');
   if (neverSent) return goOn(state, call, seen, 'send', now);
   const absent = judgeAbsence(call, seen, now);
-  if (absent.decision !== 'retry') return state.cancel && absent.decision === 'ask-person' ? { decision: 'stop', why: absent.why } : absent;
-  return goOn(state, call, seen, 'retry', now);
+  if (absent.decision === 'retry') return goOn(state, call, seen, 'retry', now);
+  // Not known to be undone: it may be repeated under its key, but never given up for another call with another key.
+  const repeat = seen.honoursKey ? goOn(state, call, seen, 'retry', now) : null;
+  if (repeat?.decision === 'retry') return { ...repeat, why: 'the outside does one effect per key', unsure: true };
+  if (absent.decision !== 'ask-person') return absent;
+  const why = repeat ? `${absent.why}; it is not repeated: ${repeat.why}` : absent.why;
+  return state.cancel ? { decision: 'stop', why } : { decision: 'ask-person', why };
 }
 
 /** Someone is at it. In a run that is being cancelled the wait ends with the cancel deadline. */
@@ -69,10 +75,9 @@ function live(state: State, leaseLeftMs: number, now: number): Verdict {
   return { decision: 'wait', why: 'a live owner holds the claim', againAt: now + Math.max(0, leaseLeftMs) + 250 };
 }
 
-/** A claim was made and nothing is recorded: may the same key be sent again? */
+/** A claim was made and nothing is recorded: is it certain that nothing happened and that nothing will any more? */
 function judgeAbsence(call: CallState, seen: GateEvidence, now: number): Verdict {
-  if (seen.honoursKey) return { decision: 'retry', why: 'the outside does one effect per key' };
-  if (seen.lookUp.kind === 'none' || seen.lookUp.kind === 'not-asked') return { decision: 'ask-person', why: `${call.tool} can neither be looked up nor repeated safely` };
+  if (seen.lookUp.kind === 'none' || seen.lookUp.kind === 'not-asked') return { decision: 'ask-person', why: `${call.tool} cannot be looked up` };
   if (seen.lookUp.kind === 'cannot-say') return { decision: 'ask-person', why: seen.lookUp.why };
   const { ledger } = seen;
   if (ledger.state !== 'dead' && ledger.state !== 'unknown') return { decision: 'ask-person', why: 'the ledger that saw the claim is gone' };

@@ -3,6 +3,7 @@ import { type Decision, answer, draft, refuse } from '../draft';
 import type { Draft } from '../events';
 import type { Message } from '../message';
 import { askId } from '../keys';
+import { entryOf } from '../lookups';
 import { CONDUCTOR, type Output } from '../run';
 import type { QuestionState, State, StepState } from '../state';
 import { inTime, notOpen } from './approvals';
@@ -23,7 +24,7 @@ export function openWait(state: State, step: StepState, now: number): Draft | nu
 }
 
 export function answerQuestion(state: State, message: Message, questionId: string, given: Output, now: number): Decision {
-  const question = state.questions[questionId];
+  const question = entryOf(state.questions, questionId);
   if (!question) return notOpen(state, message, questionId, 'open question');
   if (!inTime(question.expiresAt, message, now)) return refuse(message.messageId, message.actor, 'expired', 'The time for an answer is over.');
   return { events: answered(question, given, 'person', message), answer: answer('done', `Answered by ${message.actor.id}.`) };
