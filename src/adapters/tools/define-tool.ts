@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import type { Json } from '../../core/canonical';
 import type { Effect, ToolManifest } from '../../core/run';
-import type { ToolDefinition } from '../../core/tool';
+import type { ToolDefinition } from '../../ports/tool';
 import type { ModelToolSpec } from '../../ports/model';
 
 /** Names that models of all providers accept and that are safe in file names and metric labels. */
@@ -108,9 +108,8 @@ export function toolConcurrency(tool: ToolDefinition): number {
  */
 export function inputSchema(tool: Pick<ToolDefinition, 'input'>): Json {
   if (!isZod(tool.input)) return { type: 'object', additionalProperties: true };
-  const schema = z.toJSONSchema(tool.input, { target: 'draft-7', io: 'input' }) as { [member: string]: Json };
-  delete schema['$schema'];
-  delete schema['~standard'];
+  // The spread leaves zod's own `~standard` member behind, which is not enumerable and cannot be deleted.
+  const { $schema: _, ...schema } = z.toJSONSchema(tool.input, { target: 'draft-7', io: 'input' }) as { [member: string]: Json };
   if (schema['type'] !== 'object') throw new TypeError('the arguments must be an object');
   return schema;
 }
