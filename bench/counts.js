@@ -1,5 +1,5 @@
 // What a turn costs, as exact counts: events and workflow tasks in Temporal's history, bytes of history, commits and bytes of
-// the journal. Runs declared plans of 13, 20 and 24 turns against a real development server (each saves one checkpoint): a turn
+// the journal. Runs declared plans of 10, 20 and 24 turns against a real development server (none saves a checkpoint yet): a turn
 // costs what the last four cost, and a cost that grows with length shows as a slope. Needs a build (`npm run build`).
 //   node bench/counts.js            prints the table
 //   node bench/counts.js --check    fails when a count differs from bench/counts.json
@@ -20,7 +20,7 @@ const { startChatServer } = require(path.join(dist, 'testing/chat-server.js'));
 const { workflowIdOf } = require(path.join(dist, 'messages.js'));
 
 const FILE = path.join(__dirname, 'counts.json');
-const LENGTHS = [13, 20, 24];
+const LENGTHS = [10, 20, 24];
 /** A slow moment can turn a local activity into a regular one, which costs more: the least of several tries is the cost. */
 const TRIES = 4;
 

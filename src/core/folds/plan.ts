@@ -31,7 +31,9 @@ export const planRejected: Fold<'PlanRejected'> = (state, { data }) => ({
 });
 
 export const stepCompleted: Fold<'StepCompleted'> = (state, { data }) => {
-  const turns = state.turns + (state.agent.planner === 'declared' ? 1 : 0);
+  // A model step and the step that acts on it are one turn of a declared plan.
+  const acts = state.steps.find((step) => step.id === data.stepId)?.action.type !== 'model';
+  const turns = state.turns + (state.agent.planner === 'declared' && acts ? 1 : 0);
   return setStep({ ...state, turns }, data.stepId, { status: 'done', output: data.output, callId: undefined });
 };
 
