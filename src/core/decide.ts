@@ -30,7 +30,7 @@ export function decide(state: State, command: Command, now: number): Decision {
     case 'CheckpointReturned': return command.result.kind === 'saved' && command.result.version > state.checkpointed
       ? only([draft('CheckpointSaved', { version: command.result.version, ref: command.result.ref })]) : nothing;
     case 'Cancel': return state.cancel ? nothing : only(requestCancel(state, command.actor, command.reason, now));
-    case 'Malformed': return only([draft('MessageRejected', { messageId: command.messageId, why: command.why, actor: command.actor }, undefined, command.actor)]);
+    case 'Malformed': return state.remembered.some((one) => one.id === command.messageId) ? nothing : refuse(command.messageId, command.actor, 'refused', command.why);
   }
 }
 

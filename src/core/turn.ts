@@ -52,6 +52,12 @@ export function turn(state: State, commands: readonly Command[], now: number, op
   return { events, draft, answers, needs: needsOf(draft, at).filter((need) => need.begun) };
 }
 
+/** What the sender of a message heard, so that the same again hears the same. */
+function messageOf(command: Command, answer: MessageAnswer): Pick<RunEvent, 'message'> {
+  if (command.type === 'Message') return { message: { id: command.message.messageId, digest: contentOf(command.message), answer } };
+  return command.type === 'Malformed' ? { message: { id: command.messageId, digest: 'malformed', answer } } : {};
+}
+
 /** The first event of a command carries its identity, so that the journal refuses the same command also when state has forgotten it. */
 function stamp(state: State, draft: Draft, at: number, causationId: string, command: Command | undefined, heard: MessageAnswer | null | undefined): RunEvent {
   const key = command && command.type !== 'TimerFired' ? identityOf(command) : undefined;
@@ -59,7 +65,7 @@ function stamp(state: State, draft: Draft, at: number, causationId: string, comm
     runId: state.runId, seq: state.version + 1, v: EVENT_SCHEMA, type: draft.type, at, causationId,
     correlationId: draft.correlationId ?? 'run', ...(key === undefined ? {} : { idempotencyKey: key }),
     actor: draft.actor ?? CONDUCTOR,
-    ...(command?.type === 'Message' && heard ? { message: { id: command.message.messageId, digest: contentOf(command.message), answer: heard } } : {}),
+    ...(command && heard ? messageOf(command, heard) : {}),
     data: draft.data,
   } as RunEvent;
 }

@@ -194,7 +194,7 @@ export class SimulatedExecution {
     if (this.published.end || (this.published.cancel && !this.behind)) return;
     if (!this.wantsRoll && !this.behind && stage.fault(0.03)) this.wantsRoll = true;
     if (!this.behind && !(this.wantsRoll && this.flights.activities() === 0)) return;
-    if (stage.random.chance(0.5)) stage.journal.saveCheckpoint(stage.journal.version, canonical(fold(initialState(runId), stage.journal.all())));
+    if (stage.random.chance(0.3)) stage.journal.saveCheckpoint(stage.journal.version, canonical(fold(initialState(runId), stage.journal.all())));
     this.ended = 'rolled';
     this.flights.abandon();
     stage.trace(() => `${this.id} continues as new`);

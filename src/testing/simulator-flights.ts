@@ -100,8 +100,8 @@ export class SimulatedFlights {
 
   private advance(flight: Flight, attempt: Attempt, steps: Steps<Command>): void {
     const { stage } = this.ground;
-    if (stage.fault(0.004)) attempt.process.kill();
-    if (stage.fault(0.004)) attempt.process.stall(stage.random.int(1_000, 40_000));
+    if (stage.fault(0.01)) attempt.process.kill();
+    if (stage.fault(0.01)) attempt.process.stall(stage.random.int(1_000, 40_000));
     if (!attempt.process.alive) return;
     const next = steps.next();
     if (!next.done) attempt.process.after(next.value, () => this.advance(flight, attempt, steps));

@@ -1,6 +1,5 @@
 // The simulator's journal: the semantics of `append` (core/append.ts) for one run, held in memory as JSON copies, so that a
 // member that JSON drops is dropped here too. Enforces what the real store enforces: gapless numbers, unique keys, epochs.
-import { canonical } from '../core/canonical';
 import type { AppendAnswer, AppendRequest } from '../core/append';
 import type { RunEvent } from '../core/events';
 
@@ -46,7 +45,7 @@ export class SimulatedJournal {
 
   private commit(events: RunEvent[], expectedVersion: number, executionId: string): void {
     if (expectedVersion !== this.version) throw new Error(`A batch was decided on version ${expectedVersion}, but the journal is at ${this.version}.`);
-    const batch = events.map((event) => JSON.parse(canonical(event)) as RunEvent);
+    const batch = events.map((event) => JSON.parse(JSON.stringify(event)) as RunEvent);
     for (const event of batch) {
       if (event.seq !== this.version + 1) throw new Error(`Event ${event.seq} follows event ${this.version}.`);
       if (event.idempotencyKey !== undefined) {

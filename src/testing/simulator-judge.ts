@@ -55,7 +55,7 @@ export class Judge {
 
   private budgets(state: State, event: RunEvent): void {
     const open = callsOf(state).reduce((sum, call) => add(sum, call.reserved), NO_USAGE);
-    if (canonical(open) !== canonical(state.reserved)) this.violated(`C7 after ${event.type} ${event.seq} the reserved amounts are not those of the open calls`);
+    if (!alike(open, state.reserved)) this.violated(`C7 after ${event.type} ${event.seq} the reserved amounts are not those of the open calls`);
     for (const amount of [...Object.values(state.spent), ...Object.values(state.reserved), ...Object.values(budgetLeft(state))]) {
       if (!Number.isSafeInteger(amount) || amount < 0) this.violated(`C7 a budget of ${amount} after ${event.type} ${event.seq}`);
     }

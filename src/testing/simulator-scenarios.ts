@@ -44,7 +44,7 @@ const DEADLINES: OnDeadline[] = [
 /** A scenario made by chance. */
 export function randomScenario(random: Random): SimulatedScenario {
   const planned = random.chance(0.3);
-  const steps = Array.from({ length: random.int(1, 6) }, (_, i) => i);
+  const steps = Array.from({ length: random.int(2, 9) }, (_, i) => i);
   const declared: PlanPatch = { goal: 'a made-up goal', add: [], drop: [] };
   for (const i of steps) declared.add.push(randomStep(random, `s${i}`, declared.add));
   const owner: Actor = { id: 'olga', via: 'cli', assurance: 'local-user' };
@@ -70,7 +70,7 @@ function split(plan: PlanPatch, random: Random): PlanPatch[] {
 }
 
 function randomStep(random: Random, id: string, before: readonly StepOutline[]): StepOutline {
-  const dependsOn = before.filter(() => random.chance(0.35)).map((step) => step.id);
+  const dependsOn = before.filter(() => random.chance(0.2)).map((step) => step.id);
   const base = { id, title: `step ${id}`, dependsOn, uses: [], ...(random.chance(0.2) ? { optional: true } : {}) };
   const kind = random.next();
   if (kind < 0.08) return { ...base, action: { type: 'wait', forMs: random.int(1_000, 90_000) } };
@@ -86,7 +86,7 @@ function randomStep(random: Random, id: string, before: readonly StepOutline[]):
 
 function randomVerdict(random: Random, tool: ToolManifest): PolicyVerdict {
   const rule = `${tool.effect}-rule`;
-  if (random.chance(0.05)) return { decision: 'deny', rule, why: 'not here' };
+  if (random.chance(0.02)) return { decision: 'deny', rule, why: 'not here' };
   if (random.chance(tool.effect === 'reversible' ? 0.8 : 0.4)) return { decision: 'allow', rule, why: 'free' };
   return {
     decision: 'ask', rule, why: 'a person decides',

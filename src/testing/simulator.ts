@@ -153,7 +153,7 @@ class Simulation {
   }
 
   private disturbLater(): void {
-    this.clock.after(this.random.int(500, 25_000), () => {
+    this.clock.after(this.random.delay(5_000, 40_000), () => {
       if (!this.faulty() || this.stage.judge.reference.end) return;
       this.disturb();
       this.disturbLater();
@@ -164,12 +164,12 @@ class Simulation {
     const { random, stage } = this;
     const now = this.alive();
     const kind = random.int(1, 100);
-    if (kind <= 45) this.people.misbehave();
+    if (kind <= 40) this.people.misbehave();
     else if (kind <= 55) stage.processes.any().kill();
-    else if (kind <= 63) stage.processes.any().stall(random.int(1_000, 40_000));
-    else if (kind <= 70) this.restore(now);
-    else if (kind <= 76) now?.wishRoll();
-    else if (kind <= 80) this.people.cancel();
+    else if (kind <= 66) stage.processes.any().stall(random.int(1_000, 60_000));
+    else if (kind <= 75) this.restore(now);
+    else if (kind <= 80) now?.wishRoll();
+    else if (kind <= 81) this.people.cancel();
     else if (kind <= 83) now?.submit({ type: 'Cancel', actor: { id: 'temporal', via: 'temporal', assurance: 'claimed' }, reason: 'native' }, () => undefined);
     else if (kind <= 88) now?.submit({ type: 'Malformed', messageId: `junk-${random.int(1, 3)}`, why: 'junk', actor: { id: 'x', via: 'temporal', assurance: 'claimed' } }, () => undefined);
     else if (kind <= 98) stage.outside.change(random.pick(['tool:pay', 'tool:post', 'thing:s0', 'thing:s1', 'thing:s2']));

@@ -46,6 +46,9 @@ export function cancelProgress(state: State, now: number): Draft[] {
     const late = callsOf(state).find((call) => call.phase === 'sent' && call.undoOf === undefined);
     if (late) return [overdue(late)];
   }
+  // Nothing is tried again in a run that is being cancelled: what was about to be is over.
+  const idle = callsOf(state).find((call) => call.phase === 'ready' && call.undoOf === undefined);
+  if (idle) return dropUnsent(idle, undefined);
   if (callsOf(state).length > 0 || nextUndo(state)) return [];
   return [draft('RunCancelled', { report: reportOf(state), reason: state.cancel.reason, artifacts: artifactsOf(state) })];
 }
