@@ -43,7 +43,7 @@ export function pageOfRun(row: RunRow, state: State): string {
 function planLines(state: State): string[] {
   if (state.steps.length === 0) return [];
   const before = state.settledBefore.done + state.settledBefore.failed + state.settledBefore.skipped;
-  const lines = ['', `  plan ${state.plan.version}       ${line(state.plan.goal, 120)}`];
+  const lines = ['', `  plan         version ${state.plan.version}${state.plan.goal ? `: ${line(state.plan.goal, 120)}` : ''}`];
   if (before > 0) lines.push(`    (${before} earlier steps)`);
   for (const step of state.steps) {
     const why = step.failure ? pc.yellow(` ${step.failure.class}: ${line(step.failure.message, 80)}`) : '';

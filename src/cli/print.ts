@@ -40,7 +40,7 @@ export function distance(ms: number, now = Date.now()): string {
 /** A plain table without frame. */
 export function table(head: string[], rows: string[][]): void {
   const blank = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '', left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '  ' };
-  const made = new Table({ head: head.map((name) => pc.bold(name)), chars: blank, style: { head: [], 'padding-left': 0, 'padding-right': 0 } });
+  const made = new Table({ head: head.map((name) => pc.bold(name)), chars: blank, style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 } });
   made.push(...rows);
   data(made.toString());
 }

@@ -1,6 +1,5 @@
 // `longhaul run AGENT`: accepts a run durably and starts it. A plan is judged before anything is accepted (exit 2, naming the
 // step). Ends with 0 once the run is accepted; with --watch it follows the run and ends with the code of what came of it.
-import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Json } from '../../core/canonical';
 import { parsePlan } from '../../core/rules/planning';
@@ -11,7 +10,6 @@ import { act } from '../act';
 import { EXIT, EXIT_HELP, Stop } from '../exit';
 import { follow } from '../follow';
 import { actorOf, budgetOf, jsonOf, reaching, type CommonOptions } from '../options';
-import { planOf } from '../plan';
 import type { Place } from '../place';
 import { command, data, json, say } from '../print';
 import { workerNote } from '../workers';
@@ -65,8 +63,8 @@ export async function agentOf(place: Place, name: string): Promise<ResolvedAgent
 }
 
 async function checkedPlan(agent: ResolvedAgent, file: string): Promise<Json> {
-  if (!existsSync(file)) throw new Stop(EXIT.usage, `There is no plan at ${file}.`);
-  const plan = await planOf(file);
+  const { readPlanFile } = await import('../../adapters/plans/plan-file');
+  const plan = await readPlanFile(file).catch((error: unknown) => { throw new Stop(EXIT.usage, `${error instanceof Error ? error.message : String(error)} Nothing was started.`); });
   // Whether a model is there is judged by the worker: its environment, not this one, has the keys.
   const parsed = parsePlan(plan, agent.manifest.tools, { model: true });
   if ('reasons' in parsed) throw new Stop(EXIT.usage, `The plan ${file} is refused, nothing was started:\n${parsed.reasons.map((reason) => `  ${reason}`).join('\n')}`);

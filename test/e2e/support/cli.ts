@@ -1,0 +1,117 @@
+// The built command line as real processes, on a temporary state folder and free ports. Ends whatever it started: a `dev` by
+// SIGINT, and what a killed supervisor left by the identities in dev.json. Needs dist (scripts/test.js builds it).
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import type { RunEvent } from '../../../src/core/events';
+import { readDevState } from '../../../src/adapters/temporal/dev-state';
+import { isRunning, type ProcessIdentity } from '../../../src/adapters/temporal/process-identity';
+import { endProcess } from '../../../src/adapters/temporal/server-process';
+
+export const ROOT = path.join(__dirname, '..', '..', '..');
+const BIN = path.join(ROOT, 'bin', 'longhaul.js');
+const FREE = ['--port', '0', '--ui-port', '0'];
+
+export interface Ended { code: number | null; stdout: string; stderr: string; ms: number }
+
+export interface Cli {
+  stateDir: string;
+  /** Runs one command to its end. */
+  run(args: string[], env?: Record<string, string>): Promise<Ended>;
+  /** `demo` with free ports. */
+  demo(args?: string[], env?: Record<string, string>): Promise<Ended>;
+  /** Starts `dev` with free ports and resolves once it is up. */
+  dev(env?: Record<string, string>): Promise<Dev>;
+  /** SIGKILL to the supervisor, the worker, the services and the server. */
+  killAll(): Promise<void>;
+  events(runId: string): Promise<RunEvent[]>;
+  /** Lines of the publisher's log that are effects. */
+  publications(): { slug: string; key: string; sha256: string }[];
+  /** Ends everything and removes the folder. */
+  stop(): Promise<void>;
+}
+
+export interface Dev { address: string; uiAddress: string; pid: number; worker: number; stop(): Promise<Ended> }
+
+/** A command line that works in a folder of its own. */
+export function cli(): Cli {
+  const stateDir = mkdtempSync(path.join(os.tmpdir(), 'longhaul-e2e-'));
+  const devs: ChildProcess[] = [];
+  const begin = (args: string[], env: Record<string, string> = {}): ChildProcess => spawn(process.execPath, [BIN, ...args], {
+    cwd: stateDir, stdio: ['ignore', 'pipe', 'pipe'], env: { ...clean(process.env), LONGHAUL_STATE_DIR: stateDir, NO_COLOR: '1', ...env },
+  });
+  const run = (args: string[], env?: Record<string, string>): Promise<Ended> => ended(begin(args, env));
+  const killAll = async (): Promise<void> => {
+    for (const identity of identities(stateDir)) await endProcess(identity, 0);
+    await Promise.all(devs.splice(0).map((child) => (child.exitCode === null && child.signalCode === null ? new Promise((resolve) => { child.once('exit', resolve); child.kill('SIGKILL'); }) : undefined)));
+  };
+  return {
+    stateDir, run, killAll,
+    demo: (args = [], env) => run(['demo', ...FREE, ...args], env),
+    dev: async (env) => {
+      const child = begin(['dev', '--json', ...FREE], env);
+      devs.push(child);
+      return devOf(child);
+    },
+    events: async (runId) => (await run(['runs', 'events', runId, '--json'])).stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line) as RunEvent),
+    publications: () => {
+      const log = path.join(stateDir, 'publisher', 'log.jsonl');
+      if (!existsSync(log)) return [];
+      return readFileSync(log, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line) as { kind: string; slug: string; key: string; sha256: string }).filter(({ kind }) => kind === 'publication');
+    },
+    stop: async () => {
+      await killAll();
+      rmSync(stateDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** An environment without keys, addresses and jest's own settings: what a test does not set is not there. */
+function clean(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(LONGHAUL_(?!CACHE|STAGE)|TEMPORAL_(?!CLI_PATH)|OPENAI_|ANTHROPIC_|FOLDER_REPORT_|JEST_|NODE_OPTIONS|FORCE_COLOR)/.test(name)));
+}
+
+function ended(child: ChildProcess): Promise<Ended> {
+  const began = Date.now();
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (bytes: Buffer) => { stdout += bytes.toString('utf8'); });
+  child.stderr?.on('data', (bytes: Buffer) => { stderr += bytes.toString('utf8'); });
+  return new Promise((resolve) => { child.once('close', (code) => resolve({ code, stdout, stderr, ms: Date.now() - began })); });
+}
+
+async function devOf(child: ChildProcess): Promise<Dev> {
+  const end = ended(child);
+  const line = await new Promise<string>((resolve, reject) => {
+    let text = '';
+    child.stdout?.on('data', (bytes: Buffer) => {
+      text += bytes.toString('utf8');
+      if (text.includes('\n')) resolve(text.slice(0, text.indexOf('\n')));
+    });
+    end.then(({ stderr }) => reject(new Error(`dev ended: ${stderr}`)), reject);
+  });
+  const { address, uiAddress, worker } = JSON.parse(line) as { address: string; uiAddress: string; worker: number };
+  return {
+    address, uiAddress, worker, pid: child.pid ?? 0,
+    stop: () => {
+      child.kill('SIGINT');
+      return end;
+    },
+  };
+}
+
+function identities(stateDir: string): ProcessIdentity[] {
+  const { supervisor, server, children } = readDevState(stateDir) as { supervisor?: ProcessIdentity; server?: ProcessIdentity; children?: Record<string, ProcessIdentity> };
+  return [supervisor, ...Object.values(children ?? {}), server].filter((one): one is ProcessIdentity => one !== undefined && isRunning(one));
+}
+
+/** Asks until the answer is no longer undefined; fails with the sentence after `ms`. */
+export async function until<T>(sentence: string, ask: () => Promise<T | undefined> | T | undefined, ms = 60_000): Promise<T> {
+  for (const deadline = Date.now() + ms; Date.now() < deadline;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    await new Promise((resolve) => { setTimeout(resolve, 250); });
+  }
+  throw new Error(`waited ${ms / 1000} s in vain: ${sentence}`);
+}
