@@ -103,6 +103,11 @@ describe('B44 arguments of a call', () => {
     expect(answer.calls.at(-1)?.error).toBeUndefined();
   });
 
+  test('nested without end do not upset the reading of the others', async () => {
+    const answer = await ask({ calls: [{ tool: 'publish', raw: `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}` }, { tool: 'search', args: { text: 'good' } }] }, 'openai');
+    expect(answer.calls.at(-1)).toMatchObject({ tool: 'search', args: { text: 'good' } });
+  });
+
   test.each(vendors)('a call that was cut off at the token limit is never run by %s, though it parses', async (vendor) => {
     const answer = await ask({ calls: [{ tool: 'publish', args: { text: 'half' } }], finish: 'length' }, vendor);
     expect(answer.finish).toBe('length');

@@ -31,15 +31,20 @@ async function ask(model: LanguageModelV3, request: ModelRequest): Promise<Langu
     middleware: { specificationVersion: 'v3', wrapGenerate: async ({ doGenerate }) => (raw = await doGenerate()) },
   });
   const tools: ToolSet = Object.fromEntries(request.tools.map(({ name, description, inputSchema }) => [name, { description, inputSchema: jsonSchema(inputSchema as Parameters<typeof jsonSchema>[0]) }]));
-  await generateText({
-    model: listened,
-    ...systemOf(request.messages),
-    messages: sdkMessages(request.messages),
-    ...(request.tools.length > 0 ? { tools } : {}),
-    maxOutputTokens: request.maxOutputTokens,
-    maxRetries: 0,
-    abortSignal: request.signal,
-  });
+  try {
+    await generateText({
+      model: listened,
+      ...systemOf(request.messages),
+      messages: sdkMessages(request.messages),
+      ...(request.tools.length > 0 ? { tools } : {}),
+      maxOutputTokens: request.maxOutputTokens,
+      maxRetries: 0,
+      abortSignal: request.signal,
+    });
+  } catch (error) {
+    // Once the provider has answered, only the SDK's own reading of arguments can still fail, and that is not used.
+    if (!raw) throw error;
+  }
   if (!raw) throw new Error('The provider was not asked.');
   return raw;
 }
