@@ -1,5 +1,6 @@
 // What only the embedded stores promise: waiting for a locked file, clear words when it cannot work, copies put back, files for their owner alone.
 import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { openStores } from '../../src/adapters/stores/open-stores';
@@ -14,6 +15,7 @@ import { freshFolder } from './store-open';
 
 let stateDir: string;
 let opened: Stores[];
+let holders: ChildProcess[];
 const fileOf = (name = 'longhaul.db'): string => path.join(stateDir, name);
 
 async function open(options: { patienceMs?: number; mustExist?: boolean } = {}): Promise<Stores> {
@@ -25,9 +27,11 @@ async function open(options: { patienceMs?: number; mustExist?: boolean } = {}):
 beforeEach(() => {
   stateDir = freshFolder();
   opened = [];
+  holders = [];
 });
 
 afterEach(async () => {
+  for (const holder of holders) holder.kill('SIGKILL');
   await Promise.all(opened.map((stores) => stores.close()));
   rmSync(stateDir, { recursive: true, force: true });
 });
@@ -41,6 +45,7 @@ async function locked(file: string): Promise<{ letGo(): Promise<void> }> {
     console.log('locked');
     process.stdin.once('data', () => { db.exec('ROLLBACK'); db.close(); process.exit(0); });
   `], { cwd: path.join(__dirname, '../..'), stdio: ['pipe', 'pipe', 'inherit'] });
+  holders.push(child);
   await new Promise((resolve) => { child.stdout.once('data', resolve); });
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   return {

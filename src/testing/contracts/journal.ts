@@ -125,6 +125,14 @@ const appending: Promised = {
     await rejects(journal.append({ ...batchOf('r1', 0, 2), events: [messageAt('r1', 1, 'a', 'k'), messageAt('r1', 2, 'b', 'k')] }), /stands twice/);
     same(await journal.read('r1', 0), { events: [], more: false });
   },
+  'a batch that fails half-way leaves nothing, and what is committed with it stays': async ({ stores: { journal } }) => {
+    for (const runId of ['r1', 'r2', 'r3']) await journal.accept(rowFor(runId));
+    const broken = { ...batchOf('r2', 0, 2), events: [messageAt('r2', 1), { ...messageAt('r2', 2), at: Number.NaN }] };
+    const asked = [journal.append(batchOf('r1', 0, 1)), journal.append(broken), journal.append(batchOf('r3', 0, 1))];
+    same((await Promise.allSettled(asked)).map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled']);
+    same(await Promise.all(['r1', 'r2', 'r3'].map((runId) => allOf(journal, runId))), [[1], [], [1]]);
+    same((await journal.row('r2'))?.version, 0);
+  },
   'a request that throws spoils none of those that are committed with it': async ({ stores: { journal } }) => {
     const ids = Array.from({ length: 20 }, (_, index) => `r${index}`);
     await Promise.all(ids.map((runId) => journal.accept(rowFor(runId))));

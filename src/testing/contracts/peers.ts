@@ -1,5 +1,6 @@
 // Other processes for the contract suites: each opens the same data, does one call of a port at a time, and may be killed.
-// Owns the processes that it starts: `kill` ends one for good with SIGKILL, `end` lets it close its store first.
+// Owns the processes that it starts: `kill` ends one for good with SIGKILL, `end` lets it close its store first. One that a
+// failed test left alone holds nobody up and ends with this process.
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -38,7 +39,7 @@ export class Peer {
       ? fork(COMPILED, opened, { serialization: 'advanced', execArgv: [] })
       : fork(fromSource(), [SOURCE, ...opened], { serialization: 'advanced', execArgv: [] });
     const peer = new Peer(child);
-    await new Promise<unknown>((resolve, reject) => peer.waiting.set(0, { resolve, reject }));
+    await peer.answered(0);
     return peer;
   }
 
@@ -48,7 +49,7 @@ export class Peer {
   ): Promise<Ports[Name][Method] extends (...args: never[]) => infer Result ? Awaited<Result> : never> {
     const id = this.next++;
     this.child.send({ id, port, method, values } satisfies PeerCall);
-    return new Promise((resolve, reject) => this.waiting.set(id, { resolve: resolve as (answer: unknown) => void, reject }));
+    return this.answered(id) as Promise<never>;
   }
 
   /** Starts a program that tells each step that was acknowledged to it. */
@@ -57,13 +58,29 @@ export class Peer {
   }
 
   async kill(): Promise<void> {
+    this.child.ref();
     this.child.kill('SIGKILL');
     await this.exited;
   }
 
   async end(): Promise<void> {
+    this.child.ref();
     this.child.disconnect();
     await this.exited;
+  }
+
+  /** Waits for an answer; only while one is awaited does the peer keep this process alive. */
+  private async answered(id: number): Promise<unknown> {
+    this.child.ref();
+    this.child.channel?.ref();
+    try {
+      return await new Promise<unknown>((resolve, reject) => this.waiting.set(id, { resolve, reject }));
+    } finally {
+      if (this.waiting.size === 0) {
+        this.child.unref();
+        this.child.channel?.unref();
+      }
+    }
   }
 
   private hear(reply: PeerReply): void {

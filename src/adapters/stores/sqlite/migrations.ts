@@ -61,9 +61,6 @@ export const migrations: readonly Migration[] = [
   },
 ];
 
-/** Newest schema that this build knows. */
-export const SCHEMA = Math.max(...migrations.map((step) => step.version));
-
 /** Brings the file to this build's schema. Throws StoreError `newer`; SQLITE_BUSY while another process does the same. */
 export function migrate(db: Connection, steps: readonly Migration[] = migrations): void {
   db.exec('BEGIN IMMEDIATE');
