@@ -31,6 +31,8 @@ export interface WorkerSettings {
   taskQueue?: string;
   /** Shown in Temporal and in claims; default `longhaul <pid>@<host>`. */
   identity?: string;
+  /** Makes this a versioned worker: runs stay on the build they began with until they continue as new. */
+  deployment?: { name: string; buildId: string };
   /** Stores that are open already; they are then not closed here. */
   stores?: Stores;
   /** File for the log; default stderr. */
@@ -68,11 +70,12 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
   }
 }
 
-function options({ namespace, taskQueue, identity }: WorkerSettings): Omit<WorkerOptions, 'activities' | 'connection'> {
+function options({ namespace, taskQueue, identity, deployment }: WorkerSettings): Omit<WorkerOptions, 'activities' | 'connection'> {
   return {
     ...workflows(), namespace: namespace ?? 'default', taskQueue: taskQueue ?? TASK_QUEUE, identity: identity ?? identityOf(),
     stickyQueueScheduleToStartTimeout: '2s', maxHeartbeatThrottleInterval: '1s', defaultHeartbeatThrottleInterval: '1s',
     shutdownGraceTime: '20s', maxCachedWorkflows: 200, maxEagerActivityReservationsPerWorkflowTask: 8,
+    ...(deployment ? { workerDeploymentOptions: { version: { deploymentName: deployment.name, buildId: deployment.buildId }, useWorkerVersioning: true, defaultVersioningBehavior: 'PINNED' as const } } : {}),
   };
 }
 

@@ -28,8 +28,14 @@ export class Inbox {
     this.waiting.unshift({ command, answer: () => undefined });
   }
 
-  /** Takes up to `limit` commands, oldest first. */
-  take(limit: number): Entry[] {
-    return this.waiting.splice(0, limit);
+  /** Takes commands, oldest first: at most `limit`, and messages of at most `bytes` in all, but always one. */
+  take(limit: number, bytes = Number.POSITIVE_INFINITY): Entry[] {
+    let count = 0;
+    for (let left = bytes; count < Math.min(limit, this.waiting.length); count += 1) {
+      const command = this.waiting[count]?.command;
+      if (command?.type === 'Message') left -= JSON.stringify(command.message).length;
+      if (left < 0 && count > 0) break;
+    }
+    return this.waiting.splice(0, count);
   }
 }

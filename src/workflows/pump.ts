@@ -15,6 +15,8 @@ import type { Flights } from './reconcile';
 /** What a turn came to. `behind`: another execution carried the journal on, so this one continues as new. */
 export interface Turned { verdict: 'followed' | 'behind' | 'superseded'; needs: readonly Need[]; answered: ReadonlySet<string> }
 
+/** Bytes of messages in one turn: a batch must fit into an activity's arguments when the store is away. */
+const TURN_BYTES = 256 * 1024;
 const REPLACED: Answer = { kind: 'busy', text: 'This execution of the run was replaced by a newer one; ask again.' };
 
 export class Pump {
@@ -35,7 +37,7 @@ export class Pump {
 
   /** One turn. `hold` is asked with the needs that the taken commands answer: true lets no new need begin. */
   async turn(hold: (answered: ReadonlySet<string>) => boolean): Promise<Turned> {
-    let entries = this.inbox.take(LIMITS.commandsPerTurn);
+    let entries = this.inbox.take(LIMITS.commandsPerTurn, TURN_BYTES);
     const answered = new Set(entries.flatMap((entry) => entry.needId ?? []));
     let behind = false;
     for (;;) {

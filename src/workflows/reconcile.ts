@@ -13,6 +13,8 @@ export class Flights {
   private readonly flying = new Map<string, Flight>();
   /** Timers that fired and are needed all the same: they rest a second, so that a deadline that nobody folds cannot spin. */
   private readonly fired = new Set<string>();
+  /** Checkpoints asked for in this generation: one that failed is not asked for again, since nothing depends on it. */
+  private readonly asked = new Set<string>();
 
   constructor(
     private readonly input: RunInput,
@@ -56,6 +58,10 @@ export class Flights {
   }
 
   private start(id: string, need: Need): void {
+    if (need.kind === 'checkpoint') {
+      if (this.asked.has(id)) return;
+      this.asked.add(id);
+    }
     const flight: Flight = { scope: new CancellationScope({ cancellable: true }), kind: need.kind, cancelled: false };
     this.flying.set(id, flight);
     void flight.scope.run(() => perform(this.input, need, this.fired.has(id) ? 1_000 : 0)).then((command) => {

@@ -1,7 +1,7 @@
 // Continue-as-new: when a generation ends and the next begins with the same input. Soft limits wait for a quiet moment, hard
 // ones let nothing new begin until it has come; a checkpoint is saved first and never blocks. Rolls in the very workflow
 // task that answered the last turn: waiting for a moment between tasks starves under steady messages (measured).
-import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
+import { allHandlersFinished, condition, makeContinueAsNewFunc, workflowInfo } from '@temporalio/workflow';
 import type { WorkerFacts } from '../activities/types';
 import type { RunInput } from '../core/run';
 import type { State } from '../core/state';
@@ -13,6 +13,8 @@ import type { Flights } from './reconcile';
 
 /** The need under which the checkpoint of a generation's end lands. */
 const SAVED = 'roll';
+/** The next generation may run on a newer build; this one stays where it is. */
+const again = makeContinueAsNewFunc<(input: RunInput) => Promise<unknown>>({ initialVersioningBehavior: 'AUTO_UPGRADE' });
 /** A wait longer than this, in ms, is worth a new generation first. */
 const LONG_WAIT_MS = 60_000;
 
@@ -71,6 +73,6 @@ export class Rolling {
 
   private async roll(input: RunInput, still: () => boolean): Promise<void> {
     await condition(() => allHandlersFinished() || this.inbox.length > 0);
-    if (this.inbox.length === 0 && still()) await continueAsNew<(again: RunInput) => Promise<unknown>>(input);
+    if (this.inbox.length === 0 && still()) await again(input);
   }
 }

@@ -73,7 +73,7 @@ test('a long plan rolls between its calls, with a checkpoint, and does each thin
   const all = await lengths(runId);
   expect(all.length).toBeGreaterThanOrEqual(2);
   expect(Math.max(...all)).toBeLessThan(LIMITS.softEvents + 100);
-  expect((await rig.types(runId)).filter((type) => type === 'CheckpointSaved').length).toBe(all.length - 1);
+  expect((await rig.types(runId)).filter((type) => type === 'CheckpointSaved').length).toBeGreaterThanOrEqual(all.length - 1);
 }, 180_000);
 
 test('before a long wait the run continues as new, and wakes with a short history', async () => {
@@ -87,4 +87,6 @@ test('before a long wait the run continues as new, and wakes with a short histor
   const all = await lengths(runId);
   expect(all).toHaveLength(2);
   expect(all[1]).toBeLessThan(30);
+  const started = (await rig.histories(runId)).map(({ history }) => history.events?.[0]?.workflowExecutionStartedEventAttributes?.workflowTaskTimeout?.seconds);
+  expect(started.map(Number)).toEqual([5, 5]);
 });
