@@ -100,7 +100,8 @@ async function firstText({ transcript, spec }: Asking, room: Room, artifacts: By
     const done = await Promise.all(transcript.declared.map(async ({ id, title }) => ({ id, title, result: await resultOf(transcript.steps.get(id), { inlineBytes: 0, brief, readOn }, artifacts) })));
     parts.push(`Steps that were planned before (JSON):\n${JSON.stringify(done)}`);
   }
-  if (room.droppedTurns > 0) parts.push(`(${room.droppedTurns} earlier turns are left out here to save room.)`);
+  const left = transcript.olderTurns + room.droppedTurns;
+  if (left > 0) parts.push(`(${left} earlier turns are left out here to save room.)`);
   return parts.join('\n\n');
 }
 

@@ -32,13 +32,19 @@ export interface Transcript {
   /** Steps that no model made: those of a declared plan. */
   declared: StepOutline[];
   steps: Map<string, StepEnd>;
+  /** The newest answers, at most `MAX_TURNS`. */
   turns: Turn[];
-  /** What was said before the first answer. */
+  /** How many answers came before those. */
+  olderTurns: number;
+  /** What people said before the first of `turns`. */
   notes: string[];
 }
 
+/** Turns that are loaded at all; no input has room for more, and a run may have thousands. */
+const MAX_TURNS = 200;
+
 /** While it is read: the answers are loaded at the end, and sets still grow. */
-interface Reading extends Omit<Transcript, 'created' | 'turns'> {
+interface Reading extends Omit<Transcript, 'created' | 'turns' | 'olderTurns'> {
   created: EventData['RunCreated'] | null;
   turns: { callId: string; output?: Output; text: string; accepted: Set<string>; reasons: string[]; notes: string[] }[];
   planCalls: Set<string>;
@@ -60,8 +66,10 @@ export async function readTranscript(journal: JournalPort, artifacts: ArtifactsP
   if (!reading.created) throw new Error(`The journal holds no run ${runId}.`);
   // From the end, so that the places of those before stay as they were.
   for (const { text, actor, notes, at } of reading.messages.reverse()) notes.splice(at, 0, `Note from ${actor}: ${asText(await loadOutput(artifacts, text))}`);
-  const turns = await Promise.all(reading.turns.map(async ({ output, text, ...turn }) => ({ ...turn, answer: await answerOf(artifacts, output, text) })));
-  return { created: reading.created, goal: reading.goal, declared: reading.declared, steps: reading.steps, notes: reading.notes, turns };
+  const older = reading.turns.slice(0, Math.max(0, reading.turns.length - MAX_TURNS));
+  const turns = await Promise.all(reading.turns.slice(older.length).map(async ({ output, text, ...turn }) => ({ ...turn, answer: await answerOf(artifacts, output, text) })));
+  const { created, goal, declared, steps } = reading;
+  return { created, goal, declared, steps, turns, olderTurns: older.length, notes: [...reading.notes, ...older.flatMap((turn) => turn.notes)] };
 }
 
 function take(to: Reading, event: RunEvent): void {
@@ -75,7 +83,7 @@ function take(to: Reading, event: RunEvent): void {
     }
     case 'PlanAccepted': return accept(to, event.data);
     case 'PlanRejected': {
-      const turn = to.turns.find(({ callId }) => callId === event.data.by);
+      const turn = turnBy(to, event.data.by);
       if (turn) turn.reasons.push(...event.data.reasons);
       else notesOf(to).push(`The plan was refused: ${event.data.reasons.join(' ')}`);
       return;
@@ -94,13 +102,19 @@ function take(to: Reading, event: RunEvent): void {
 
 function accept(to: Reading, { by, goal, add, drop }: EventData['PlanAccepted']): void {
   if (goal !== '') to.goal = goal;
-  const turn = to.turns.find(({ callId }) => callId === by);
+  const turn = turnBy(to, by);
   for (const step of add) {
     to.steps.set(step.id, { is: 'open' });
     turn?.accepted.add(step.id);
   }
   if (!turn) to.declared.push(...add);
   for (const id of drop) if (to.steps.get(id)?.is === 'open') to.steps.set(id, { is: 'dropped' });
+}
+
+/** Nearly always the newest: the law judges an answer in the batch in which it came. */
+function turnBy(to: Reading, callId: string): Reading['turns'][number] | undefined {
+  const newest = to.turns.at(-1);
+  return newest?.callId === callId ? newest : to.turns.find((turn) => turn.callId === callId);
 }
 
 /** Where a remark belongs: after the newest answer, or before the first. */

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { canonical, digestOf, type Json } from '../../src/core/canonical';
 import type { Command, FreshRun } from '../../src/core/commands';
+import { parsePlan } from '../../src/core/rules/planning';
 import { initialState } from '../../src/core/initial';
 import type { MessageBody } from '../../src/core/message';
 import { rowOf } from '../../src/core/summary';
@@ -54,19 +55,21 @@ const put = (value: unknown): Promise<ArtifactRef> => stores.artifacts.write(Buf
 interface Run { state: State; decide(body: MessageBody): void; go(): Promise<State> }
 
 /** A run of a planning agent, driven turn by turn until it can only wait or has ended. */
-async function start(options: { env?: Record<string, string>; manifest?: Partial<AgentManifest>; question?: string } = {}): Promise<Run> {
+async function start(options: { env?: Record<string, string>; manifest?: Partial<AgentManifest>; question?: string; plan?: Json } = {}): Promise<Run> {
   const runId = `run-${++n}`;
   const model = `openai-compatible:${server.url}#tiny`;
   const agent: AgentManifest = {
     name: 'clerk', version: '1.0.0', planner: 'model', model, tools: [...tools.values()].map((one) => toolManifest(one as never)), budget: {}, maxParallel: 8,
-    maxRejectedPlans: 3, maxOutputTokens: 1_000, maxInputTokens: 32_000, ...options.manifest,
+    maxRejectedPlans: 3, maxOutputTokens: 1_000, maxInputTokens: 32_000, ...(options.plan === undefined ? {} : { planner: 'declared' as const }), ...options.manifest,
   };
   const spec: RunSpec = { v: 1, agent: 'clerk', input: { question: options.question ?? 'Who is right?' }, plan: null, budget: {}, owner: ann };
   const inputRef = await put(spec);
+  const read = options.plan === undefined ? null : parsePlan(options.plan, agent.tools);
+  if (read && 'reasons' in read) throw new Error(read.reasons.join(' '));
   const prompts = await put({ system: 'You are a clerk.', summarise: 'Sum it up.' });
   const fresh: FreshRun = {
     agent, pins: { build: 'test', manifest: await put(agent), prompts, policy: prompts, model, eventSchema: 1 }, budget: {}, owner: ann, seed: 's', title: 'A question',
-    inputDigest: digestOf(spec), inputRef, ledgerIncarnation: 'i', plan: null,
+    inputDigest: digestOf(spec), inputRef, ledgerIncarnation: 'i', plan: read && 'patch' in read ? read.patch : null,
   };
   const activity = makeModel({
     journal: stores.journal, artifacts: stores.artifacts, tools: (name) => tools.get(name) as never, spec: modelToolSpec,
@@ -304,6 +307,53 @@ describe('the input of a model', () => {
     expect(end).toBeNull();
     expect(blocked).toMatchObject({ failure: { class: 'artifact', code: 'missing' }, why: expect.stringContaining(ref) });
     expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe('a step that asks a model', () => {
+  const plan = (args: Json, prompt = 'summarise', after: Json[] = []): Json => ({ goal: 'g', steps: [
+    { id: 'find', action: { type: 'tool', tool: 'search', args: { text: 'refunds' } } },
+    { id: 'load', action: { type: 'tool', tool: 'read', args: { text: 'chapter' } } },
+    { id: 'sum', action: { type: 'model', prompt, args } }, ...after,
+  ] });
+  const output = ({ steps }: State) => steps.find((step) => step.id === 'sum')?.output;
+
+  test('is given its prompt by name and the material it refers to, artifacts as text, and no tools', async () => {
+    server.push({ text: 'All is well.' });
+    const { end, ...state } = await (await start({ plan: plan({ hits: { $from: 'find.found' }, text: { $from: 'load' }, part: { $from: 'load.content' } }) })).go();
+    expect(end?.status).toBe('completed');
+    expect(output(state as State)).toEqual({ value: { text: 'All is well.' } });
+    const { messages, tools: offered } = server.requests[0]?.body as unknown as Sent & { tools?: unknown };
+    expect(offered).toBeUndefined();
+    expect(messages.map(({ role }) => role)).toEqual(['system', 'user']);
+    expect(messages[1]?.content).toMatch(/^Sum it up\.\n\nMaterial \(JSON\):\n/);
+    const material = JSON.parse(messages[1]?.content?.split('Material (JSON):\n')[1] ?? '') as { hits: string; part: string; text: { text: string } };
+    expect(material.hits).toBe('refunds');
+    expect(material.part).toBe('chapter '.repeat(4_000));
+    expect(JSON.parse(material.text.text)).toEqual({ content: material.part });
+  });
+
+  test('hands its words on to later steps, whole also when they are long, and JSON as JSON', async () => {
+    server.push({ text: '```json\n{"verdict":"' + 'v'.repeat(900) + '"}\n```' });
+    const after: Json[] = [{ id: 'use', action: { type: 'tool', tool: 'search', args: { text: { $from: 'sum.json.verdict' } } } }];
+    const { end, steps } = await (await start({ plan: plan({}, 'Judge it.', after) })).go();
+    expect(end?.status).toBe('completed');
+    expect(steps.find((step) => step.id === 'sum')?.output).toMatchObject({ ref: { mediaType: 'application/json' } });
+    const used = steps.find((step) => step.id === 'use')?.output;
+    const bytes = used && 'ref' in used ? await stores.artifacts.read(used.ref.sha256) : new Uint8Array();
+    expect(JSON.parse(new TextDecoder().decode(bytes))).toEqual({ found: 'v'.repeat(900) });
+  });
+
+  test.each<[string, Json, Reply, string, string]>([
+    ['a secret in its material', { key: { $secret: 'TOKEN' } }, done, 'permission', 'not given to a model'],
+    ['a reference into nothing', { x: { $from: 'find.gone' } }, done, 'argument', 'leads to nothing'],
+    ['an answer that was cut off', {}, { text: 'half', finish: 'length' }, 'model-output', 'cut off'],
+    ['an empty answer', {}, { text: ' ' }, 'model-output', 'answered nothing'],
+  ])('with %s fails with its class', async (_what, args, reply, kind, words) => {
+    const strict = await startChatServer({ script: [reply] });
+    const { steps } = await (await start({ plan: plan(args), manifest: { model: `openai-compatible:${strict.url}#tiny` } })).go();
+    expect(steps.find((step) => step.id === 'sum')?.failure).toMatchObject({ class: kind, message: expect.stringContaining(words) });
+    await strict.close();
   });
 });
 

@@ -14,7 +14,7 @@ import type { ToolDefinition } from '../../src/ports/tool';
 const ref: ArtifactRef = { sha256: 'c'.repeat(64), bytes: 1, mediaType: 'application/json', summary: 'answer' };
 const search = { name: 'search', version: '1.0.0', description: 'd', sensitive: ['pin'], input: z.looseObject({ q: z.string().optional(), pin: z.string().refine((pin) => pin.length < 3, { error: (issue) => `not ${String(issue.input)}` }).optional() }), execute: () => Promise.resolve({}) } as unknown as ToolDefinition;
 const tools = new Map([[search.name, search]]);
-const transcript = { steps: new Map([['s1', { is: 'done', output: { value: 1 } }]]), turns: [], notes: [], declared: [], goal: '' } as unknown as Transcript;
+const transcript = { steps: new Map([['s1', { is: 'done', output: { value: 1 } }]]), turns: [], olderTurns: 0, notes: [], declared: [], goal: '' } as unknown as Transcript;
 const state = { agent: { tools: [{ name: 'search' }], model: 'm' }, steps: [{ id: 's1', status: 'done', dependsOn: [], uses: [] }] } as unknown as PlanningState;
 const answer = (calls: ModelAnswer['calls'], text = ''): ModelAnswer => ({ text, calls, finish: calls.length > 0 ? 'tool-calls' : 'stop', usage: { tokens: 1, microUsd: 0 } });
 const propose = (...calls: ModelAnswer['calls']) => proposalOf({ answer: answer(calls), callSeq: 7, transcript, tools });
