@@ -132,6 +132,12 @@ export class Calls {
     if (!call.asked && this.done.some((effect) => effect.key === call.key)) this.violated(`C2 the run says that ${call.tool} ${call.callId} was not done, but it was`);
   }
 
+  claimed(callId: string, key: string, now: number): void {
+    const call = this.byKey.get(key);
+    if (!call || call.undo || this.verdictOf(call.tool) !== 'ask') return;
+    if (call.approvedUntil <= now) this.violated(`C4 ${callId} is claimed after its approval has expired`);
+  }
+
   effect(effect: OutsideEffect, state: State): void {
     this.done.push(effect);
     const call = this.byKey.get(effect.key);

@@ -51,6 +51,10 @@ export class SimulatedExecution {
     stage.clock.after(stage.random.delay(10, 1_000), () => this.task());
   }
 
+  get epoch(): number {
+    return this.spec.epoch;
+  }
+
   get id(): string {
     return this.spec.executionId;
   }

@@ -17,7 +17,7 @@ export class SimulatedJournal {
   private saved: { version: number; text: string } | null = null;
 
   /** `heard` is told every batch that was committed. */
-  constructor(private readonly heard: (events: RunEvent[]) => void, private readonly unfenced = false) {}
+  constructor(private readonly heard: (events: RunEvent[], epoch: number) => void, private readonly unfenced = false) {}
 
   get epoch(): number {
     return this.current;
@@ -39,11 +39,11 @@ export class SimulatedJournal {
       return idempotencyKey === undefined || seq === undefined ? [] : [{ idempotencyKey, seq }];
     });
     if (hits.length > 0) return { kind: 'duplicate', hits };
-    this.commit(events, expectedVersion, executionId);
+    this.commit(events, expectedVersion, executionId, epoch);
     return { kind: 'appended', version: this.version };
   }
 
-  private commit(events: RunEvent[], expectedVersion: number, executionId: string): void {
+  private commit(events: RunEvent[], expectedVersion: number, executionId: string, epoch: number): void {
     if (expectedVersion !== this.version) throw new Error(`A batch was decided on version ${expectedVersion}, but the journal is at ${this.version}.`);
     const batch = events.map((event) => JSON.parse(JSON.stringify(event)) as RunEvent);
     for (const event of batch) {
@@ -55,7 +55,7 @@ export class SimulatedJournal {
       this.rows.push({ event, executionId });
       if ('callId' in event.data) this.open.set(event.data.callId, event.type === 'ToolCallRequested' ? event.data.attempt : 0);
     }
-    this.heard(batch);
+    this.heard(batch, epoch);
   }
 
   /** Is this attempt the one that the run waits for? A claim asks in its transaction, so that an attempt given up cannot send later. */

@@ -11,6 +11,7 @@ import { NO_USAGE, add, budgetLeft } from '../core/rules/budgets';
 import type { State } from '../core/state';
 import { pageOf } from '../core/summary';
 import type { Need } from '../core/world';
+import type { ClaimRequest } from '../ports/ledger';
 import type { OutsideEffect } from './effect-world';
 import type { SimulatedScenario } from './simulator-stage';
 import { Calls } from './simulator-calls';
@@ -23,10 +24,11 @@ export class Judge {
   private readonly states: State[] = [];
   private readonly events: RunEvent[] = [];
   private readonly messages = new Set<string>();
+  private epoch = 0;
   private readonly heard = new Map<string, string>();
   private readonly calls: Calls;
 
-  constructor(private readonly runId: string, scenario: SimulatedScenario) {
+  constructor(private readonly runId: string, scenario: SimulatedScenario, private readonly settled: (key: string) => boolean) {
     this.reference = initialState(runId);
     this.states.push(this.reference);
     this.calls = new Calls(scenario, (what) => this.violated(what));
@@ -36,8 +38,10 @@ export class Judge {
     if (this.violations.length < 20 && !this.violations.includes(what)) this.violations.push(what);
   }
 
-  /** A batch stands in the journal. */
-  committed(events: RunEvent[]): void {
+  /** A batch of this epoch stands in the journal. */
+  committed(events: RunEvent[], epoch: number): void {
+    if (epoch < this.epoch) this.violated(`I4 a batch of epoch ${epoch} stands after epoch ${this.epoch} has begun`);
+    this.epoch = epoch;
     for (const event of events) {
       const before = this.reference;
       if (event.seq !== before.version + 1) this.violated(`C6 event ${event.seq} follows event ${before.version}`);
@@ -45,12 +49,23 @@ export class Judge {
       if (before.end) this.violated(`I6 ${event.type} follows the end of the run`);
       if (before.cancel && ['RunCompleted', 'RunFailed', 'ModelCallRequested'].includes(event.type)) this.violated(`C5 ${event.type} follows CancelRequested`);
       this.calls.committed(before, event);
+      if (event.type === 'ToolCallSucceeded' && event.data.via === 'sent' && event.data.settled) this.recorded(before, event.data.callId);
       this.reference = evolve(before, event);
       this.states.push(this.reference);
       this.events.push(event);
       if (event.message) this.messages.add(event.message.id);
       this.budgets(this.reference, event);
     }
+  }
+
+  private recorded(before: State, callId: string): void {
+    const key = before.calls[callId]?.key ?? '';
+    if (key !== '' && !this.settled(key)) this.violated(`C2 ${callId} is recorded as settled, but the ledger has no outcome`);
+  }
+
+  /** An attempt was given the right to send. */
+  claimed({ callId, key }: ClaimRequest, now: number): void {
+    this.calls.claimed(callId, key, now);
   }
 
   private budgets(state: State, event: RunEvent): void {

@@ -21,7 +21,7 @@ export class SimulatedLedger {
   private rows = new Map<string, Row>();
   private copies = 0;
 
-  constructor(private readonly now: () => number, private readonly journal: ClaimGround, private readonly faults: LedgerFaults) {}
+  constructor(private readonly now: () => number, private readonly journal: ClaimGround, private readonly faults: LedgerFaults, private readonly heard: (request: ClaimRequest) => void) {}
 
   get incarnation(): string {
     return `ledger-${this.copies}`;
@@ -49,6 +49,7 @@ export class SimulatedLedger {
   }
 
   private take(request: ClaimRequest, before: Row | null): ClaimAnswer {
+    this.heard(request);
     const now = this.now();
     const tookOver = before !== null && before.state !== 'released';
     const leaseUntil = now + request.leaseMs;

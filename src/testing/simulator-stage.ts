@@ -35,7 +35,7 @@ export interface SimulatedScenario {
  */
 export type Mutant =
   | 'ignore-diverged' | 'start-before-append' | 'answer-before-append'
-  | 'journal-unfenced' | 'ledger-unfenced' | 'ledger-unaware' | 'deals-dead-claims'
+  | 'journal-unfenced' | 'claims-unfenced' | 'deals-dead-claims'
   | 'claim-skipped' | 'settle-ignored' | 'gate-skipped' | 'key-by-attempt' | 'unknown-is-failed' | 'approval-unchecked';
 
 export interface Stage {

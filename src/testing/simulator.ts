@@ -3,6 +3,7 @@
 // Liveness: faults for a while, then the run must end. A failing seed can be played again with a trace.
 import { canonical, digestOf } from '../core/canonical';
 import type { FreshRun } from '../core/commands';
+import type { RunEvent } from '../core/events';
 import type { ArtifactRef } from '../core/run';
 import type { State } from '../core/state';
 import { EffectWorld, type OutsideEffect } from './effect-world';
@@ -40,7 +41,7 @@ export interface SimulationReport {
   trace: string[];
   /** Fold of the journal at the end. */
   state: State;
-  events: { seq: number; type: string }[];
+  events: RunEvent[];
   effects: readonly OutsideEffect[];
   /** ms of virtual time. */
   tookMs: number;
@@ -77,15 +78,15 @@ class Simulation {
     this.random = new Random(options.seed);
     const scenario = options.scenario ?? randomScenario(this.random);
     const { clock, random } = this;
-    const judge = new Judge(this.runId, scenario);
+    const judge: Judge = new Judge(this.runId, scenario, (key) => ledger.get(key)?.outcome !== null);
     const { mutant = null } = options;
-    const journal = new SimulatedJournal((events) => {
+    const journal = new SimulatedJournal((events, epoch) => {
       this.note(() => `journal ${events.map((event) => `${event.seq} ${event.type}`).join(', ')}`);
-      judge.committed(events);
+      judge.committed(events, epoch);
     }, mutant === 'journal-unfenced');
     const ledger = new SimulatedLedger(() => clock.now, journal, {
-      dealsDeadClaims: mutant === 'deals-dead-claims', unfenced: mutant === 'ledger-unfenced', unaware: mutant === 'ledger-unaware',
-    });
+      dealsDeadClaims: mutant === 'deals-dead-claims', unfenced: mutant === 'claims-unfenced', unaware: mutant === 'claims-unfenced',
+    }, (request) => judge.claimed(request, clock.now));
     const outside = new EffectWorld(() => clock.now, (effect) => {
       this.note(() => `OUTSIDE ${effect.tool} ${effect.key.slice(0, 10)}${effect.undoes ? ' undoes' : ''}`);
       judge.effect(effect);
@@ -141,7 +142,7 @@ class Simulation {
     judge.finish(outside.effects, this.options.mode === 'liveness', this.random.int(0, 1_000_000));
     return {
       seed: this.options.seed, mode: this.options.mode, violations: judge.violations, trace: this.trace, state: judge.reference,
-      events: this.stage.journal.all().map(({ seq, type }) => ({ seq, type })), effects: outside.effects, tookMs: this.clock.now - this.began,
+      events: this.stage.journal.all(), effects: outside.effects, tookMs: this.clock.now - this.began,
     };
   }
 
@@ -163,17 +164,27 @@ class Simulation {
   private disturb(): void {
     const { random, stage } = this;
     const now = this.alive();
-    const kind = random.int(1, 100);
-    if (kind <= 40) this.people.misbehave();
-    else if (kind <= 55) stage.processes.any().kill();
-    else if (kind <= 66) stage.processes.any().stall(random.int(1_000, 60_000));
-    else if (kind <= 75) this.restore(now);
-    else if (kind <= 80) now?.wishRoll();
-    else if (kind <= 81) this.people.cancel();
-    else if (kind <= 83) now?.submit({ type: 'Cancel', actor: { id: 'temporal', via: 'temporal', assurance: 'claimed' }, reason: 'native' }, () => undefined);
-    else if (kind <= 88) now?.submit({ type: 'Malformed', messageId: `junk-${random.int(1, 3)}`, why: 'junk', actor: { id: 'x', via: 'temporal', assurance: 'claimed' } }, () => undefined);
-    else if (kind <= 98) stage.outside.change(random.pick(['tool:pay', 'tool:post', 'thing:s0', 'thing:s1', 'thing:s2']));
-    else if (kind <= 99) stage.ledger.lose();
+    const kind = random.int(1, 1000);
+    if (kind <= 400) this.people.misbehave();
+    else if (kind <= 550) stage.processes.any().kill();
+    else if (kind <= 660) stage.processes.any().stall(random.int(1_000, 60_000));
+    else if (kind <= 730) this.restore(now);
+    else if (kind <= 780) this.reset(now);
+    else if (kind <= 840) now?.wishRoll();
+    else if (kind <= 845) this.people.cancel();
+    else if (kind <= 850) now?.submit({ type: 'Cancel', actor: { id: 'temporal', via: 'temporal', assurance: 'claimed' }, reason: 'native' }, () => undefined);
+    else if (kind <= 890) now?.submit({ type: 'Malformed', messageId: `junk-${random.int(1, 3)}`, why: 'junk', actor: { id: 'x', via: 'temporal', assurance: 'claimed' } }, () => undefined);
+    else if (kind <= 985) stage.outside.change(random.pick(['tool:pay', 'tool:post', 'thing:s0', 'thing:s1', 'thing:s2']));
+    else if (kind <= 990) stage.ledger.lose();
+  }
+
+  /** Temporal's reset: the execution is ended, and another one goes on from an older state that it had, under the same epoch. */
+  private reset(old: SimulatedExecution | undefined): void {
+    if (!old || old.past.length === 0) return;
+    const from = this.random.pick(old.past);
+    this.note(() => `RESET of ${old.id} to version ${from.version}`);
+    old.terminate();
+    this.open(old.epoch, from);
   }
 
   /** The run is carried on under a new epoch; the old execution may live on for a while, appending and settling. */
