@@ -9,7 +9,7 @@ import type { Json } from '../core/canonical';
 import { anthropicMessage, chatCompletion, errorBody, type Reply } from './chat-formats';
 import { replyFrom, type ChatRequest } from './chat-model';
 
-export type { Reply, ScriptedCall } from './chat-formats';
+export type { Reply } from './chat-formats';
 
 /** One request as it came in. Header names are lower case. */
 export interface LoggedRequest { at: number; path: string; headers: Record<string, string>; body: Json }

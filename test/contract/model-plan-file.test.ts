@@ -71,7 +71,7 @@ describe('a plan file', () => {
 
   test('that is a pipe without a writer is refused at once, never waited for', async () => {
     const pipe = path.join(folder, 'pipe');
-    execFileSync('mkfifo', [pipe]);
+    execFileSync('sh', ['-c', 'mkfifo "$0"', pipe]);
     expect(await refusal(readPlanFile(pipe))).toContain('is not a file');
   });
 

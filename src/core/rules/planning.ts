@@ -7,7 +7,6 @@ import { capReasons, stepReasons, type Known } from './plan-checks';
 import { patchShapeReasons } from './plan-shape';
 
 export { outlineByReference, parsePlan } from './plan-reading';
-export { STEP_ID } from './plan-checks';
 
 /** What `checkPatch` reads of a run's state. */
 export type PlanningState = Pick<State, 'agent' | 'steps'>;
