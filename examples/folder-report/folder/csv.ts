@@ -99,9 +99,9 @@ function cellOf(raw: string, type: Column['type']): Cell {
 
 /** A table's name from its file: `2025/Refunds Q3.csv` -> `refunds_q3`; `taken` keeps names apart. */
 export function tableName(file: string, taken: Set<string>): string {
-  const base = path.basename(file, path.extname(file)).toLowerCase().replace(/[^a-z0-9]+/g, '_').replace(/^_+|_+$/g, '').replace(/^(?=\d)/, 't_') || 'table_1';
+  const base = path.basename(file, path.extname(file)).toLowerCase().replace(/[^a-z0-9]+/g, '_').replace(/^_+|_+$/g, '').replace(/^(?=\d|sqlite_)/, 't_') || 'table_1';
   let name = base;
-  for (let n = 2; taken.has(name) || name.startsWith('sqlite_'); n++) name = `${base}_${n}`;
+  for (let n = 2; taken.has(name); n++) name = `${base}_${n}`;
   taken.add(name);
   return name;
 }

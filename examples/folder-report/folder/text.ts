@@ -64,6 +64,13 @@ export function cutBytes(text: string, most: number): string {
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? end - 1 : end);
 }
 
+/** Cuts so that the text written as a JSON string has at most so many bytes; control characters take six each. */
+export function cutJson(text: string, most: number): string {
+  let cut = cutBytes(text, most);
+  for (let size = Buffer.byteLength(JSON.stringify(cut)); size > most; size = Buffer.byteLength(JSON.stringify(cut))) cut = cutBytes(cut, Math.floor((Buffer.byteLength(cut) * most) / size));
+  return cut;
+}
+
 /** Text of an HTML line as a reader sees it; tags become spaces, a few entities are decoded. */
 export function withoutTags(text: string): string {
   return text.replace(/<[^>]*>/g, ' ').replace(/&nbsp;/g, ' ').replace(/&lt;/g, '<').replace(/&gt;/g, '>').replace(/&quot;/g, '"').replace(/&amp;/g, '&');

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { readWithin } from '../folder/folder';
 import { Refusal } from '../folder/refusal';
-import { cutBytes, Lines, mediaTypeOf, sha256, textOf } from '../folder/text';
+import { cutJson, Lines, mediaTypeOf, sha256, textOf } from '../folder/text';
 import { readerTool, type FolderOptions } from './reader-tool';
 
 const CAPS = { lines: 200, bytes: 8_192 } as const;
@@ -27,7 +27,7 @@ export const readChunk = (options: FolderOptions) => readerTool({
     if (first > lines.count || last < first) throw new Refusal('argument', 'lines', `${file} has ${lines.count} lines; ask for lines within them.`);
     const end = Math.min(last, lines.count, first + CAPS.lines - 1);
     const whole = textOf(lines.slice(first, end));
-    const text = cutBytes(whole, CAPS.bytes);
+    const text = cutJson(whole, CAPS.bytes);
     return {
       file, first, last: first + text.split('\n').length - 1, text, type,
       eol: content.includes('\r\n') ? 'crlf' : 'lf', cut: text.length < whole.length, lines: lines.count, sha256: sha256(content),
