@@ -3,7 +3,7 @@
 import type { MessageBody } from '../core/message';
 import type { LonghaulClient } from '../client/client';
 import type { Delivery } from '../client/types';
-import { EXIT, Stop, stopOf } from './exit';
+import { EXIT, stopOf } from './exit';
 import { actorOf, type CommonOptions, type DeciderOptions } from './options';
 import { Place } from './place';
 import { json, say } from './print';
@@ -46,10 +46,4 @@ export function tellDelivery(runId: string, delivery: Delivery, options: CommonO
 export async function deliver(client: LonghaulClient, runId: string, body: MessageBody, options: DeciderOptions, messageId = options.messageId): Promise<number> {
   const delivery = await client.message(runId, body, { actor: actorOf(options), ...(messageId === undefined ? {} : { messageId }) });
   return tellDelivery(runId, delivery, options);
-}
-
-/** Refuses when the runs cannot be told apart by what was given. */
-export function need<T>(value: T | undefined, sentence: string): T {
-  if (value === undefined) throw new Stop(EXIT.usage, sentence);
-  return value;
 }

@@ -94,13 +94,7 @@ export class Place {
   /** The client; it connects to Temporal only when it has to. */
   async client(how?: { mustExist?: boolean }): Promise<LonghaulClient> {
     const stores = await this.stores(how);
-    return createClient({ stores, connection: async () => (await this.connection()).connection, namespace: this.options.namespace ?? await this.namespace() });
-  }
-
-  /** The namespace without asking the server. */
-  private async namespace(): Promise<string> {
-    const { givenAddress } = await import('../adapters/temporal/address');
-    return givenAddress()?.namespace ?? 'default';
+    return createClient({ stores, connection: async () => (await this.connection()).connection, namespace: async () => (await this.connection()).at.namespace });
   }
 
   async close(): Promise<void> {

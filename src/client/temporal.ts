@@ -1,7 +1,7 @@
 // The client's way to Temporal: one connection, opened when it is first needed, and the names of its failures.
+// The SDK is loaded with the connection, since reading needs none of it; so its errors are told by their names.
 // Nothing outside this file looks into errors of the SDK.
-import { Client, isGrpcServiceError, WorkflowUpdateFailedError, type ConnectionLike } from '@temporalio/client';
-import { ApplicationFailure, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
+import type { Client, ConnectionLike } from '@temporalio/client';
 import { TASK_QUEUE } from '../messages';
 import { ClientError, type ClientOptions } from './types';
 
@@ -13,7 +13,9 @@ export function temporalOf(options: ClientOptions): () => Promise<Temporal> {
   const open = async (): Promise<Temporal> => {
     if (options.connection === undefined) throw new ClientError('no-connection', 'This client was made without a connection to Temporal: it can only read.');
     const connection = typeof options.connection === 'function' ? await options.connection() : options.connection;
-    return { connection, client: new Client({ connection, namespace: options.namespace ?? 'default' }), taskQueue: options.taskQueue ?? TASK_QUEUE };
+    const sdk = await import('@temporalio/client');
+    const namespace = typeof options.namespace === 'function' ? await options.namespace() : options.namespace ?? 'default';
+    return { connection, client: new sdk.Client({ connection, namespace }), taskQueue: options.taskQueue ?? TASK_QUEUE };
   };
   return () => {
     opened ??= open().catch((error: unknown) => {
@@ -24,20 +26,22 @@ export function temporalOf(options: ClientOptions): () => Promise<Temporal> {
   };
 }
 
-export const isAlreadyStarted = (error: unknown): boolean => error instanceof WorkflowExecutionAlreadyStartedError;
-export const isNotFound = (error: unknown): boolean => error instanceof WorkflowNotFoundError;
+const named = (error: unknown, name: string): error is Error => error instanceof Error && error.name === name;
+
+export const isAlreadyStarted = (error: unknown): boolean => named(error, 'WorkflowExecutionAlreadyStartedError');
+export const isNotFound = (error: unknown): boolean => named(error, 'WorkflowNotFoundError');
 
 /** The sentence of a validator that refused an Update; null for every other failure. */
 export function refusalOf(error: unknown): string | null {
-  if (!(error instanceof WorkflowUpdateFailedError) || !(error.cause instanceof ApplicationFailure)) return null;
-  return error.cause.type === 'TypeError' ? error.cause.message : null;
+  if (!named(error, 'WorkflowUpdateFailedError') || !named(error.cause, 'ApplicationFailure')) return null;
+  return (error.cause as Error & { type?: string | null }).type === 'TypeError' ? error.cause.message : null;
 }
 
 /** gRPC UNAVAILABLE: nobody answers at the address. */
 export function isUnreachable(error: unknown): boolean {
   if (error instanceof ClientError) return error.code === 'unreachable';
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    if (isGrpcServiceError(at) && at.code === 14) return true;
+    if ((at as { code?: unknown }).code === 14 && 'details' in at) return true;
   }
   return false;
 }

@@ -15,8 +15,8 @@ export interface ClientOptions {
   stores: ClientStores;
   /** An open connection, or how to open one when it is first needed. Left out, the client can only read. */
   connection?: ConnectionLike | (() => Promise<ConnectionLike>);
-  /** Default `default`. */
-  namespace?: string;
+  /** Default `default`; a function is asked together with the connection. */
+  namespace?: string | (() => Promise<string>);
   /** Default `longhaul`. */
   taskQueue?: string;
 }

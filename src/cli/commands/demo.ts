@@ -13,7 +13,7 @@ import type { RunRow } from '../../core/row';
 import { act } from '../act';
 import { decideAtTerminal } from '../demo-approval';
 import { runningDev } from '../dev/state';
-import { supervise, type Supervised } from '../dev/supervisor';
+import type { Supervised } from '../dev/supervisor';
 import { codeOfRow, EXIT, EXIT_HELP, Stop } from '../exit';
 import { waitsForPeople } from '../follow';
 import { actorOf, reaching, wholeOf, type CommonOptions } from '../options';
@@ -76,6 +76,7 @@ async function serversOf(place: Place, options: DemoOptions): Promise<Pick<Super
   }
   say(`Starting server, publisher and worker for ${place.stateDir} ...`);
   const crashAt = { LONGHAUL_CRASH_AT: 'call:sent:publish' };
+  const { supervise } = await import('../dev/supervisor');
   const all = await supervise(place, {
     mode: 'demo', say, usualPorts: { port: wholeOf('--port', options.port), uiPort: wholeOf('--ui-port', options.uiPort) },
     workerEnv: (start) => (options.crash && start === 1 ? crashAt : {}),

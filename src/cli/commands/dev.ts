@@ -9,7 +9,7 @@ import { EXIT, Stop } from '../exit';
 import { reaching, wholeOf, type CommonOptions } from '../options';
 import { Place } from '../place';
 import { command, json, say } from '../print';
-import { supervise, type Supervised } from '../dev/supervisor';
+import type { Supervised } from '../dev/supervisor';
 
 interface DevOptions extends CommonOptions { port: string; uiPort: string }
 
@@ -17,6 +17,7 @@ async function dev(place: Place, options: DevOptions): Promise<number> {
   const usualPorts = { port: wholeOf('--port', options.port), uiPort: wholeOf('--ui-port', options.uiPort) };
   const { config, file } = await place.config();
   say(`Starting for ${place.stateDir} with ${file} ...`);
+  const { supervise } = await import('../dev/supervisor');
   const all = await supervise(place, { mode: 'dev', usualPorts, say });
   if (options.json) json({ address: all.address, namespace: all.namespace, uiAddress: all.uiAddress, services: all.services.urls, worker: all.worker.pid(), stateDir: place.stateDir });
   introduce(all, config.agents.map((agent) => agent.name));

@@ -30,7 +30,7 @@ export async function startServices(stateDir: string, { config, file }: LoadedCo
   return { urls, stop: async () => void await Promise.all(running.map(({ stop }) => stop())) };
 }
 
-interface Service { stateDir: string; name: string; service: ServiceCommand; port: number; folder: string; say(line: string): void }
+interface Service { stateDir: string; name: string; service: ServiceCommand; port: number; folder: string; say: (line: string) => void }
 
 async function keepRunning(about: Service): Promise<() => Promise<void>> {
   let stopping = false;

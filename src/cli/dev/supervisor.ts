@@ -15,9 +15,9 @@ export interface Wishes {
   mode: 'dev' | 'demo';
   /** Ports to try when none are kept yet; 0 means any free one. */
   usualPorts?: { port: number; uiPort: number };
-  workerEnv?(start: number): Record<string, string>;
-  lost?(how: string): void;
-  say(line: string): void;
+  workerEnv?: (start: number) => Record<string, string>;
+  lost?: (how: string) => void;
+  say: (line: string) => void;
 }
 
 export interface Supervised {

@@ -18,10 +18,10 @@ export interface WorkerWishes {
   stateDir: string;
   args: string[];
   /** Environment of the nth start, counted from 1, beside this process's own. */
-  env?(start: number): Record<string, string>;
-  say(line: string): void;
+  env?: (start: number) => Record<string, string>;
+  say: (line: string) => void;
   /** Told when a worker was lost and why, before it is started again. */
-  lost?(how: string): void;
+  lost?: (how: string) => void;
 }
 
 export interface RunningWorkerProcess { pid(): number; starts(): number; stop(): Promise<void> }

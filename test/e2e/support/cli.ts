@@ -44,7 +44,7 @@ export function cli(): Cli {
   const run = (args: string[], env?: Record<string, string>): Promise<Ended> => ended(begin(args, env));
   const killAll = async (): Promise<void> => {
     for (const identity of identities(stateDir)) await endProcess(identity, 0);
-    await Promise.all(devs.splice(0).map((child) => (child.exitCode === null && child.signalCode === null ? new Promise((resolve) => { child.once('exit', resolve); child.kill('SIGKILL'); }) : undefined)));
+    for (const child of devs.splice(0)) await killed(child);
   };
   return {
     stateDir, run, killAll,
@@ -99,6 +99,14 @@ async function devOf(child: ChildProcess): Promise<Dev> {
       return end;
     },
   };
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  await new Promise((resolve) => {
+    child.once('exit', resolve);
+    child.kill('SIGKILL');
+  });
 }
 
 function identities(stateDir: string): ProcessIdentity[] {
