@@ -10,7 +10,7 @@ import type { Config, HistoryLimits } from './config';
 import { resolveAgents, secretResolver, serviceResolver } from './adapters/config/resolve';
 import { installCrashPointFromEnv } from './adapters/crash/kill-at';
 import { installLogger, type Log } from './adapters/logging/logger';
-import { modelById, modelFromEnv } from './adapters/models/from-env';
+import { modelById, modelIdFromEnv } from './adapters/models/from-env';
 import { tablePolicy } from './adapters/policy/table';
 import { openStores, type Stores } from './adapters/stores/open-stores';
 import { identify, isRunning } from './adapters/temporal/process-identity';
@@ -96,7 +96,7 @@ async function depsOf(settings: WorkerSettings, stores: Stores, connection: Nati
   return {
     ...stores,
     policy: config.policy ?? tablePolicy({ name: 'built-in', rules: [] }),
-    agents: resolveAgents(config, defaultModel()),
+    agents: resolveAgents(config, modelIdFromEnv(process.env)),
     tools,
     concurrencyOf: toolConcurrency,
     service: serviceResolver(config, stateDir),
@@ -128,11 +128,6 @@ function modelOf({ journal, artifacts }: Stores, tools: ReadonlyMap<string, Tool
     return port;
   };
   return makeModel({ journal, artifacts, models, tools: (name) => tools.get(name), spec: modelToolSpec });
-}
-
-function defaultModel(): string | null {
-  const found = modelFromEnv(process.env);
-  return 'id' in found ? found.id : null;
 }
 
 /** Version and, for built code, the digest of what it was built from: pinned in every run that this worker creates. */

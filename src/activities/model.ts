@@ -105,7 +105,7 @@ function jsonIn(text: string): Json | undefined {
 
 function portOf(deps: ModelDeps, { created }: Transcript): ModelPort {
   const id = created.agent.model;
-  if (id === null) throw new ToolError('model-key', 'no-model', `The agent ${created.agent.name} has no model; name one in LONGHAUL_MODEL and start the run again.`);
+  if (id === null) throw new ToolError('model-key', 'no-model', `The agent ${created.agent.name} has no model: set OPENAI_API_KEY, ANTHROPIC_API_KEY or LONGHAUL_MODEL, restart the worker and start the run again.`);
   const port = deps.models(id);
   if ('missing' in port) throw new ToolError('model-key', 'missing', port.missing);
   return port;

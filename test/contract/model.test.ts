@@ -2,7 +2,7 @@
 // what each refusal of a provider is called. The server's log shows what was really sent.
 import type { Failure } from '../../src/core/failure';
 import { ModelError, type ModelAnswer, type ModelMessage, type ModelPort, type ModelToolSpec } from '../../src/ports/model';
-import { DEFAULT_MODELS, modelById, modelFromEnv } from '../../src/adapters/models/from-env';
+import { DEFAULT_MODELS, modelById, modelFromEnv, modelIdFromEnv } from '../../src/adapters/models/from-env';
 import { retryAfterMs } from '../../src/adapters/models/provider-failures';
 import { startChatServer, type ChatServer, type Reply } from '../../src/testing/chat-server';
 
@@ -216,6 +216,12 @@ describe('modelFromEnv', () => {
     expect(modelById('openai:gpt-5-2025-08-07', { OPENAI_API_KEY: 'k' })).not.toHaveProperty('note');
     expect(modelById('openai:some-new-one', { OPENAI_API_KEY: 'k' })).toMatchObject({ note: expect.stringContaining('LONGHAUL_MODEL_PRICE') });
     expect(modelById('openai:some-new-one', { OPENAI_API_KEY: 'k', LONGHAUL_MODEL_PRICE: '3,15' })).not.toHaveProperty('note');
+  });
+
+  test('pins the id that was named though its key is missing, and never one that holds a password', () => {
+    expect(modelIdFromEnv({ LONGHAUL_MODEL: 'openai:gpt-5.1' })).toBe('openai:gpt-5.1');
+    expect(modelIdFromEnv({ ANTHROPIC_API_KEY: 'k' })).toBe(`anthropic:${DEFAULT_MODELS.anthropic}`);
+    expect([modelIdFromEnv({}), modelIdFromEnv({ LONGHAUL_MODEL: 'gpt' }), modelIdFromEnv({ LONGHAUL_MODEL: 'openai-compatible:http://a:b@h/v1#m' })]).toEqual([null, null, null]);
   });
 
   test('the key of one provider is never sent to another', async () => {

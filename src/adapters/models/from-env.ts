@@ -16,6 +16,8 @@ export const DEFAULT_MODELS = { openai: 'gpt-5.1', anthropic: 'claude-sonnet-4-6
 
 const HOW = 'Set OPENAI_API_KEY or ANTHROPIC_API_KEY, or LONGHAUL_MODEL to openai:<model>, anthropic:<model>, openai-compatible:<url>#<model> or rules@1 (which needs no key).';
 
+const VENDOR_ID = /^(openai|anthropic):([A-Za-z0-9][A-Za-z0-9._:/-]{0,127})$/;
+
 /**
  * The model chosen by the environment: LONGHAUL_MODEL; else the default model of the provider whose key is set
  * (OPENAI_API_KEY before ANTHROPIC_API_KEY). `missing` is one sentence that names the fix.
@@ -28,6 +30,17 @@ export function modelFromEnv(env: Env): Found | { missing: string } {
   return { missing: `No model is chosen. ${HOW}` };
 }
 
+/**
+ * The id that the environment names, to be pinned in a run, also when its key is missing: the call then fails with the
+ * sentence that names the key. Null when nothing is named, or something that cannot be read or holds a password.
+ */
+export function modelIdFromEnv(env: Env): string | null {
+  const found = modelFromEnv(env);
+  if ('id' in found) return found.id;
+  const named = env['LONGHAUL_MODEL']?.trim() ?? '';
+  return VENDOR_ID.test(named) ? named : null;
+}
+
 /** The model with this id, with the key from the environment; `missing` when the id cannot be read or its key is not there. */
 export function modelById(id: string, env: Env): Found | { missing: string } {
   if (id === 'rules@1') return { id, port: aiSdkModel(loadRules, { id, keyVariable: 'LONGHAUL_MODEL', key: '' }, { input: 0, output: 0 }) };
@@ -35,7 +48,7 @@ export function modelById(id: string, env: Env): Found | { missing: string } {
   if (price === null) return { missing: 'LONGHAUL_MODEL_PRICE is not a price; write US dollars per million tokens in and out, e.g. 3,15.' };
   const compatible = /^openai-compatible:(.+)#([^#\s]+)$/.exec(id);
   if (compatible) return compatibleModel(id, compatible[1] ?? '', compatible[2] ?? '', env, price ?? null);
-  const named = /^(openai|anthropic):([A-Za-z0-9][A-Za-z0-9._:/-]{0,127})$/.exec(id);
+  const named = VENDOR_ID.exec(id);
   if (!named) return { missing: `The model "${id.slice(0, 120)}" cannot be read. ${HOW}` };
   return vendorModel(id, named[1] as 'openai' | 'anthropic', named[2] ?? '', env, price ?? priceOf(named[2] ?? ''));
 }
