@@ -105,18 +105,20 @@ export function rowOf(state: State): RunRow {
 
 const MARKS = { pending: '[ ]', active: '[>]', done: '[x]', failed: '[!]', skipped: '[-]' } as const;
 const PAGE_STEPS = 40;
+const PAGE_WAITS = 10;
 
 /** The run as a short page of Markdown: plan with marks, what it waits for, who, until when, what then, the command that decides. */
 export function pageOf(state: State): string {
   const waits = waitsOf(state);
-  const lines = [`**${state.title || state.runId}** is ${statusOf(state)}.`, '', detailOf(state, waits), ''];
-  for (const wait of waits.slice(0, 10)) {
-    lines.push(`- Waits for ${wait.what}`, `  - who: ${wait.who.length > 0 ? wait.who.join(', ') : 'anyone who may reach this run'}`);
-    lines.push(`  - until: ${wait.until === null ? 'no end' : iso(wait.until)}; then: ${wait.then}`, `  - decide: \`npx ${wait.command}\``);
+  const lines = [`**${state.title || state.runId}** is ${statusOf(state)}.`];
+  if (waits.length === 0) lines.push('', detailOf(state, waits));
+  for (const wait of waits.slice(0, PAGE_WAITS)) {
+    lines.push('', `Waits for **${wait.what}**`, '', `- who: ${wait.who.length > 0 ? wait.who.join(', ') : 'anyone who may reach this run'}`);
+    lines.push(`- until: ${wait.until === null ? 'no end' : iso(wait.until)}`, `- then: ${wait.then}`, `- decide: \`npx ${wait.command}\``);
   }
-  if (state.plan.goal) lines.push('', `Plan ${state.plan.version}: ${state.plan.goal.slice(0, LIMITS.summaryBytes)}`);
+  lines.push('', `Plan ${state.plan.version}: ${state.plan.goal.slice(0, LIMITS.summaryBytes)}`, '');
   const shown = state.steps.slice(-PAGE_STEPS);
-  if (shown.length < state.steps.length) lines.push(`(${state.steps.length - shown.length} earlier steps)`);
+  if (shown.length < state.steps.length) lines.push(`- (${state.steps.length - shown.length} earlier steps)`);
   for (const step of shown) lines.push(`- ${MARKS[step.status]} ${step.id}: ${step.title}${step.failure ? ` (${step.failure.class})` : ''}`);
   const left = Object.entries(budgetLeft(state)).map(([kind, n]) => `${kind} ${n}`);
   if (left.length > 0) lines.push('', `Budget left: ${left.join(', ')}`);
