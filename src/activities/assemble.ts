@@ -78,14 +78,16 @@ async function render(asking: Asking, room: Room, artifacts: Bytes): Promise<Mod
   const readOn = tools.some((tool) => tool.name === 'read_artifact');
   const head: ModelMessage[] = [{ role: 'system', text: systemText(asking) }, { role: 'user', text: await firstText(asking, room, artifacts, readOn) }];
   const blocks = await Promise.all(transcript.turns.map(async (turn, index): Promise<ModelMessage[]> => {
-    if (index < room.droppedTurns) return notes(turn.notes);
+    if (index < room.droppedTurns) return [];
     const latest = index === transcript.turns.length - 1;
     const brief = latest ? room.latestBrief : index < room.briefTurns;
-    return turnMessages(turn, transcript, { inlineBytes: latest ? room.latestBytes : 0, brief, readOn }, artifacts);
+    const said = room.latestBrief ? { ...turn, notes: newest(turn.notes) } : turn;
+    return turnMessages(said, transcript, { inlineBytes: latest ? room.latestBytes : 0, brief, readOn }, artifacts);
   }));
   const told = new Set(transcript.turns.flatMap((turn) => turn.reasons));
   const untold = asking.rejected.filter((reason) => !told.has(reason));
-  return [...head, ...notes(transcript.notes), ...blocks.flat(), ...notes(untold.length > 0 ? [refusedText(untold)] : [])];
+  const early = [transcript.notes, ...transcript.turns.slice(0, room.droppedTurns).map((turn) => turn.notes)].flat();
+  return [...head, ...notes(room.droppedTurns > 0 || room.latestBrief ? newest(early) : early), ...blocks.flat(), ...notes(untold.length > 0 ? [refusedText(untold)] : [])];
 }
 
 function systemText({ prompts }: Asking): string {
@@ -139,6 +141,8 @@ function readOnce(artifacts: Bytes): Bytes {
 }
 
 const refusedText = (reasons: string[]): string => `Your proposal was refused: ${reasons.join(' ')}`;
+/** Old notes of people, where room is short: the newest twenty, each with its beginning. */
+const newest = (texts: string[]): string[] => texts.slice(-20).map((text) => (text.length > 500 ? `${text.slice(0, 500)}... (cut)` : text));
 const notes = (texts: string[]): ModelMessage[] => texts.map((text) => ({ role: 'user', text }));
 /** A made-up name may hold what no provider takes back as a tool's name. */
 const nameFor = (tool: string): string => tool.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || 'unknown';

@@ -41,14 +41,13 @@ const tools = new Map([
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'longhaul-model-'));
   stores = await openStores({ stateDir: folder });
-  server = await startChatServer();
 });
 afterAll(async () => {
-  await server.close();
   await stores.close();
   rmSync(folder, { recursive: true, force: true });
 });
-beforeEach(() => { sent.length = 0; server.requests.length = 0; });
+beforeEach(async () => { sent.length = 0; server = await startChatServer(); });
+afterEach(() => server.close());
 
 const put = (value: unknown): Promise<ArtifactRef> => stores.artifacts.write(Buffer.from(canonical(value)), { mediaType: 'application/json', summary: 'pinned' });
 
@@ -278,6 +277,18 @@ describe('the input of a model', () => {
     expect(JSON.stringify(asked())).toContain('topic29');
   });
 
+  test('keeps what people said when old turns go, shortened where there is much', async () => {
+    server.push({ calls: [{ tool: 'publish', args: { text: 'x' } }] });
+    const run = await start({ manifest: { maxInputTokens: 4_000 } });
+    const waiting = await run.go();
+    for (let i = 0; i < 40; i += 1) run.decide({ kind: 'note', text: { value: `remark ${i} ${'n'.repeat(700)}` } });
+    await run.go();
+    server.push(...Array.from({ length: 4 }, () => ({ calls: [searchFor('y'.repeat(200))] })), done);
+    run.decide({ kind: 'approve', approvalId: Object.keys(waiting.approvals)[0] ?? '' });
+    expect((await run.go()).end?.status).toBe('completed');
+    expect(JSON.stringify(asked())).toContain('remark 39');
+  });
+
   test('that cannot fit fails with a sentence and is not retried', async () => {
     const { blocked } = await (await start({ question: 'x'.repeat(9_000), manifest: { maxInputTokens: 1_000 } })).go();
     expect(server.requests).toHaveLength(0);
@@ -323,7 +334,7 @@ describe('a step that asks a model', () => {
     const { end, ...state } = await (await start({ plan: plan({ hits: { $from: 'find.found' }, text: { $from: 'load' }, part: { $from: 'load.content' } }) })).go();
     expect(end?.status).toBe('completed');
     expect(output(state as State)).toEqual({ value: { text: 'All is well.' } });
-    const { messages, tools: offered } = server.requests[0]?.body as unknown as Sent & { tools?: unknown };
+    const { messages, tools: offered } = asked(0) as Sent & { tools?: unknown };
     expect(offered).toBeUndefined();
     expect(messages.map(({ role }) => role)).toEqual(['system', 'user']);
     expect(messages[1]?.content).toMatch(/^Sum it up\.\n\nMaterial \(JSON\):\n/);
