@@ -63,10 +63,18 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
   try {
     const hands = makeHands(await depsOf(settings, stores, connection, log));
     const worker = await Worker.create({ ...options(settings), connection, activities: hands });
-    return { worker, run: () => worker.run().finally(close), shutdown: () => worker.shutdown() };
+    return { worker, run: () => polling(worker, close), shutdown: () => worker.shutdown() };
   } catch (error) {
     await close();
     throw error;
+  }
+}
+
+async function polling(worker: Worker, close: () => Promise<void>): Promise<void> {
+  try {
+    await worker.run();
+  } finally {
+    await close();
   }
 }
 

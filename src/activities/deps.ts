@@ -26,9 +26,9 @@ export interface HandsDeps {
   /** Most calls of a tool at once in this worker. */
   concurrencyOf(tool: ToolDefinition): number;
   /** Base URL of a named service; throws ToolError `permission` when nobody names it. */
-  service(name: string): string;
+  service: (name: string) => string;
   /** Value of a secret by name; throws ToolError `permission` when it is not set. */
-  secret(name: string): string;
+  secret: (name: string) => string;
   /** Readers of outside versions by kind, for premises. */
   resources: Readonly<Record<string, (name: string, call: ToolCall) => Promise<string>>>;
   model(asked: Asked<ModelNeed>, about: { signal: AbortSignal }): Promise<ModelResult>;

@@ -10,7 +10,7 @@ import { makeOpen } from './open';
 import { makePrepare } from './prepare';
 import type { Hands } from './types';
 
-export type { HandsDeps, KnownAgent } from './deps';
+export type { HandsDeps } from './deps';
 export type { Hands, WorkerFacts } from './types';
 
 export function makeHands(deps: HandsDeps): Hands {

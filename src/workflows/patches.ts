@@ -1,3 +1,7 @@
-// Registry of changes in the conductor's order of commands, one constant each: id, why, since, when it may go.
-// The law has versions of its own (core/versions); `patched()` guards the conductor only and is called nowhere else.
-export {};
+// Registry of changes in the order of the conductor's commands. Each entry says why it came, since which version, and when it
+// may go; `patched()` is called with an id from here and nowhere else. The law is not patched: it has versions of its own.
+// Empty until a released version has written histories.
+
+export interface Patch { id: string; why: string; since: string; until: string }
+
+export const PATCHES: readonly Patch[] = [];

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
 
-interface ProtoJson { fromJson(type: unknown, json: unknown, options: { ignoreUnknownFields: boolean }): History }
+interface ProtoJson { fromJson: (type: unknown, json: unknown, options: { ignoreUnknownFields: boolean }) => History }
 /** A history of the SDK's own message type, as far as tests look into it. */
 export interface History { events: { activityTaskScheduledEventAttributes?: { activityType?: { name?: string | null } | null } | null }[] }
 
@@ -11,7 +11,7 @@ export function readHistory(file: string): History {
   const worker = createRequire(require.resolve('@temporalio/worker'));
   const proto = createRequire(worker.resolve('@temporalio/proto'));
   const { fromJson } = proto('protobufjs/ext/protojson') as ProtoJson;
-  const { patchProtobufRoot } = worker('@temporalio/proto/lib/patch-protobuf-root') as { patchProtobufRoot(root: unknown): { lookupType(name: string): unknown } };
+  const { patchProtobufRoot } = worker('@temporalio/proto/lib/patch-protobuf-root') as { patchProtobufRoot: (root: unknown) => { lookupType(name: string): unknown } };
   const type = patchProtobufRoot(worker('@temporalio/proto/protos/json-module')).lookupType('temporal.api.history.v1.History');
   return fromJson(type, JSON.parse(readFileSync(file, 'utf8')), { ignoreUnknownFields: true });
 }

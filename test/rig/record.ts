@@ -12,7 +12,7 @@ const one = (tool: string, args: object, more: object[] = []) => ({ goal: 'One',
 const ASK = { id: 'ask', title: 'Ask', dependsOn: [] as string[], action: { type: 'question', question: 'Well?' } };
 
 /** Name, what it shows, and how it comes about; answers the run's id. */
-const SCENES: { name: string; shows: string; play(rig: Rig): Promise<string> }[] = [
+const SCENES: { name: string; shows: string; play: (rig: Rig) => Promise<string> }[] = [
   { name: 'everything', shows: 'readers in parallel, an effect, a question, a wait, an approved effect; signals and Updates', play: async (rig) => {
     const runId = await rig.run({ plan: EVERYTHING });
     await drive(rig, runId);

@@ -8,11 +8,11 @@ export interface RigWorkerSettings { worker: string; address: string; taskQueue:
 async function main(): Promise<void> {
   const settings = JSON.parse(process.env['LONGHAUL_RIG'] ?? '{}') as RigWorkerSettings;
   const { startWorker } = require(settings.worker) as typeof import('../../src/worker');
-  const { run } = await startWorker({
+  const running = await startWorker({
     config: rigConfig(settings.effects, settings.limits), stateDir: settings.stateDir, connection: { address: settings.address },
     taskQueue: settings.taskQueue, logFile: settings.logFile, logLevel: 'info',
   });
-  const done = run();
+  const done = running.run();
   process.stdout.write('ready\n');
   await done;
 }
