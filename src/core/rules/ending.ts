@@ -53,7 +53,9 @@ function declaredEnd(state: State): Draft | null {
 function plannedEnd(state: State): Draft | null {
   const { plan, agent } = state;
   if (plan.done) {
-    return draft('RunCompleted', { outcome: plan.done.outcome, result: plan.done.result ?? null, summary: plan.done.summary, artifacts: artifactsOf(state) });
+    // A planner may call it done; what a person rejected was not done all the same.
+    const outcome = state.refused.length > 0 ? 'partial' as const : plan.done.outcome;
+    return draft('RunCompleted', { outcome, result: plan.done.result ?? null, summary: plan.done.summary, artifacts: artifactsOf(state) });
   }
   const broken = state.steps.find((step) => step.failure?.class === 'artifact');
   if (broken?.failure) return block(broken.failure, broken.failure.message);
