@@ -55,6 +55,9 @@ export async function sendMessage(sender: Sender, runId: string, message: Messag
   }
 }
 
+/** Temporal compares ids of Updates and never their content: with the content in the id, the law is asked and refuses a mismatch. */
+const updateIdOf = (message: Message): string => `${message.messageId}#${contentOf(message).slice(0, 16)}`;
+
 const known = (message: Message, answer: MessageAnswer): Delivery => ({ known: true, messageId: message.messageId, answer });
 
 const closed = (row: { status: string; detail: string }): MessageAnswer => ({ kind: 'closed', text: `The run is ${row.status}: ${row.detail}`.slice(0, 500) });
@@ -64,7 +67,7 @@ async function asked(sender: Sender, temporal: Temporal, runId: string, message:
   for (const until = Date.now() + BUSY_MS; ;) {
     try {
       const answer = await temporal.connection.withDeadline(Date.now() + UPDATE_MS, () =>
-        handle.executeUpdate<MessageAnswer, [Message]>(MESSAGE, { args: [message], updateId: message.messageId }));
+        handle.executeUpdate<MessageAnswer, [Message]>(MESSAGE, { args: [message], updateId: updateIdOf(message) }));
       if (answer.kind !== 'busy' || Date.now() > until) return known(message, answer);
     } catch (error) {
       return notAnswered(sender, temporal, runId, message, error);
@@ -76,8 +79,8 @@ async function asked(sender: Sender, temporal: Temporal, runId: string, message:
 async function notAnswered(sender: Sender, temporal: Temporal, runId: string, message: Message, error: unknown): Promise<Delivery> {
   const refusal = refusalOf(error);
   if (refusal !== null) return known(message, { kind: 'refused', text: refusal });
-  const known0 = await outcome(sender.stores, runId, message);
-  if (known0) return known0;
+  const told = await outcome(sender.stores, runId, message);
+  if (told) return told;
   if (isNotFound(error)) return noExecution(runId, message);
   try {
     await temporal.connection.withDeadline(Date.now() + UPDATE_MS, () =>

@@ -1,0 +1,47 @@
+// The same job with a model behind real HTTP: a chat-completions server on this machine. A bad or a missing key fails the run at
+// once, with one sentence that names the fix, and is never tried again.
+import { rulesModel } from '../../src/adapters/models/rules';
+import { startChatServer, type ChatServer } from '../../src/testing/chat-server';
+import { cli, type Cli } from './support/cli';
+
+let server: ChatServer;
+let here: Cli;
+beforeAll(async () => {
+  server = await startChatServer({ keys: ['good-key'], answers: rulesModel() });
+  here = cli();
+});
+afterAll(async () => {
+  await here.stop();
+  await server.close();
+});
+
+const model = (): Record<string, string> => ({ LONGHAUL_MODEL: `openai-compatible:${server.url}#tiny` });
+
+test('R10.5 with a chat-completions server as its model the job completes, and the model is pinned', async () => {
+  const end = await here.demo(['--yes', '--json'], { ...model(), LONGHAUL_MODEL_API_KEY: 'good-key' });
+  expect([end.code, end.stderr.slice(-600)]).toEqual([0, expect.anything()]);
+  const { runId } = JSON.parse(end.stdout) as { runId: string };
+  const events = await here.events(runId);
+  expect(events[0]?.data).toMatchObject({ pins: { model: `openai-compatible:${server.url}#tiny` } });
+  expect(server.requests.length).toBeGreaterThan(5);
+  expect(here.publications()).toHaveLength(1);
+});
+
+test('with a bad key the run fails within 5 s of a ready worker, with one sentence, exit 3, and is not tried again', async () => {
+  server.requests.length = 0;
+  const dev = await here.dev({ ...model(), LONGHAUL_MODEL_API_KEY: 'bad-key' });
+  const end = await here.run(['run', 'folder-report', '--run-id', 'bad-key', '--input', '{"folder":".","question":"Anything?"}', '--watch']);
+  await dev.stop();
+  expect([end.code, end.stderr]).toEqual([3, expect.stringContaining('LONGHAUL_MODEL_API_KEY')]);
+  expect(end.ms).toBeLessThan(5_000);
+  expect(server.requests).toHaveLength(1);
+  expect(JSON.stringify(await here.events('bad-key')) + end.stderr + end.stdout).not.toContain('bad-key-value');
+});
+
+test('with a chosen model and no key the run fails at once and names the variable', async () => {
+  const dev = await here.dev({ LONGHAUL_MODEL: 'openai:gpt-5.1' });
+  const end = await here.run(['run', 'folder-report', '--run-id', 'no-key', '--input', '{"folder":".","question":"Anything?"}', '--watch']);
+  await dev.stop();
+  expect([end.code, end.stderr]).toEqual([3, expect.stringContaining('OPENAI_API_KEY')]);
+  expect(end.ms).toBeLessThan(5_000);
+});
