@@ -68,7 +68,7 @@ function beginModel(state: State, need: ModelNeed): Draft {
 
 function beginCall(state: State, need: CallNeed, now: number): Draft {
   if (need.approval && need.approval.expiresAt <= now) {
-    if (need.attempt > 1) return draft('ToolCallUnknown', { callId: need.callId, attempt: need.attempt - 1, why: 'its approval expired between two attempts; what the first did is looked up' }, need.callId);
+    if (state.calls[need.callId]?.unsure) return draft('ToolCallUnknown', { callId: need.callId, attempt: need.attempt - 1, why: 'its approval expired between two attempts; what the first did is looked up' }, need.callId);
     return draft('ApprovalVoided', { approvalId: need.approval.approvalId, callId: need.callId, why: 'it expired before the call was made' }, need.approval.approvalId);
   }
   const reserved: Usage = { calls: 1, tokens: 0, microUsd: 0, failures: 0 };

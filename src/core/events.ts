@@ -53,7 +53,7 @@ export interface EventData {
 
   CallPrepared: {
     callId: string; callSeq: number; stepId: string; tool: string; version: string; key: string;
-    argsDigest: string; args: Output; resourceVersion: string | null; policy: PolicyVerdict; previewRef?: ArtifactRef;
+    argsDigest: string; args: Output; resourceVersion: string | null; policy: PolicyVerdict; previewRef?: ArtifactRef; ledgerIncarnation?: string;
   };
   ToolCallRequested: {
     callId: string; callSeq: number; stepId?: string; tool: string; version: string; key: string; attempt: number;
@@ -65,7 +65,7 @@ export interface EventData {
   /** After a failed or turned-away request of a call, or (with `stepId` and no call yet) of a step's preparation. */
   RetryScheduled: { callId: string; stepId?: string; attempt: number; class: ErrorClass; delayMs: number; dueAt: number };
   /** `unsure`: it is repeated because the outside does one effect a key, although an earlier attempt may have taken effect. */
-  RecoveryChecked: { callId: string; n: number; findings: Finding[]; decision: GateDecision; againAt?: number; fence?: number; absent?: number; unsure?: true };
+  RecoveryChecked: { callId: string; n: number; findings: Finding[]; decision: GateDecision; againAt?: number; fence?: number; absent?: number; unsure?: true; incarnation?: string };
   HumanDecisionRequested: { decisionId: string; callId: string; why: string };
   HumanDecided: { decisionId: string; callId: string; verdict: 'happened' | 'not-happened' | 'give-up'; reference?: string; actor: Actor };
 

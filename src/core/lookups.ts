@@ -66,6 +66,16 @@ export function argsOfCall(state: State, call: CallState): CallArgs {
 
 export const callsOf = (state: State): CallState[] => Object.values(state.calls).sort((a, b) => a.callSeq - b.callSeq);
 
+/** Is a request with an effect under way? An execution that opens the journal and finds one has lost it: two must not share it. */
+export const isAloft = (call: CallState): boolean => call.phase === 'sent' && call.effect !== 'none';
+
+/** Incarnation of the ledger that saw every claim of the call. */
+export const ledgerOf = (state: State, call: CallState): string => call.ledgerIncarnation ?? state.ledgerIncarnation;
+
+/** Is this a call whose effect may have taken place although nothing is recorded? */
+export const mayHaveHappened = (call: CallState): boolean => call.effect !== 'none'
+  && (call.unsure === true || call.phase === 'sent' || call.phase === 'doubt' || call.phase === 'person');
+
 /** Does anything wait for a person? */
 export function waitsForPerson(state: State): boolean {
   return Object.keys(state.approvals).length + Object.keys(state.questions).length + Object.keys(state.decisions).length > 0

@@ -2,7 +2,7 @@
 // conductor starts what is needed and not in flight, and cancels what is in flight and no longer needed. `begun: false` marks
 // a need whose event is still to be written (I2); `advance` writes it.
 import { callIdOf, callKey, majorOf } from './keys';
-import { argsOfCall, argsOfOutput, argsOfStep, callsOf, isReady, isSettled, mayBegin, stepOf, toolOf } from './lookups';
+import { argsOfCall, argsOfOutput, argsOfStep, callsOf, isReady, isSettled, ledgerOf, mayBegin, stepOf, toolOf } from './lookups';
 import type { ToolManifest } from './run';
 import type { CallState, EffectDone, State, StepState } from './state';
 import type { CallNeed, CheckpointNeed, GateNeed, ModelNeed, Need, PrepareNeed, TimerNeed } from './world';
@@ -85,7 +85,7 @@ function callNeed(state: State, call: CallState, attempt: number, begun: boolean
     resourceVersion: call.resourceVersion, premises: step?.premises ?? [],
     ...(call.takeOver === undefined ? {} : { takeOver: call.takeOver }),
     ...(undone ? { undoOf: { callId: undone.callId, key: undone.key, output: undone.output } } : {}),
-    ledgerIncarnation: state.ledgerIncarnation,
+    ledgerIncarnation: ledgerOf(state, call),
     timeoutMs: tool?.timeoutMs ?? 60_000, sendWindowMs: tool?.sendWindowMs ?? 60_000,
     summary: `${undone ? 'undo ' : ''}${call.tool}${step ? `: ${step.title}` : ''}`,
   };
@@ -95,7 +95,7 @@ function gateNeed(state: State, call: CallState): GateNeed {
   return {
     kind: 'gate', id: `gate:${call.callId}#${call.gate + 1}`, begun: true, callId: call.callId, n: call.gate + 1,
     tool: call.tool, version: call.version, effect: call.effect, key: call.key, call: argsOfCall(state, call),
-    argsDigest: call.argsDigest ?? '', ledgerIncarnation: state.ledgerIncarnation,
+    argsDigest: call.argsDigest ?? '', ledgerIncarnation: ledgerOf(state, call),
     resourceVersion: call.resourceVersion, premises: stepOf(state, call.stepId)?.premises ?? [], undo: call.undoOf !== undefined,
     summary: `look up ${call.tool} ${call.callId}`,
   };
@@ -134,7 +134,7 @@ function timers(state: State, now: number): TimerNeed[] {
   const out: TimerNeed[] = [];
   for (const call of callsOf(state)) {
     if (call.dueAt <= now) continue;
-    if (call.phase === 'ready' && !state.cancel) out.push(timer(`retry:${call.callId}`, call.dueAt, `retry ${call.tool}`));
+    if (call.phase === 'ready' && (!state.cancel || call.undoOf !== undefined)) out.push(timer(`retry:${call.callId}`, call.dueAt, `retry ${call.tool}`));
     if (call.phase === 'doubt') out.push(timer(`look:${call.callId}`, call.dueAt, `look again for ${call.tool}`));
   }
   if (state.cancel) return [...out, timer('cancel', state.cancel.deadline, 'cancel deadline')].filter((need) => need.dueAt > now);

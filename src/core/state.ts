@@ -64,6 +64,8 @@ export interface CallState {
   /** Looks by the gate that said "absent" after the send window. */
   absent: number;
   decisionId?: string;
+  /** The ledger in which no claim means that nothing was sent; that of the run when it is not known better. */
+  ledgerIncarnation?: string;
   /** An earlier attempt may have taken effect: the call may be repeated under its key, never given up as not done. */
   unsure?: true;
   undoOf?: string;

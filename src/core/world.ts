@@ -89,7 +89,7 @@ export type ModelResult =
   | { kind: 'failed'; failure: Failure; usage: Usage };
 
 export type PrepareResult =
-  | { kind: 'prepared'; argsDigest: string; args: Output; resourceVersion: string | null; policy: PolicyVerdict; previewRef?: ArtifactRef }
+  | { kind: 'prepared'; argsDigest: string; args: Output; resourceVersion: string | null; policy: PolicyVerdict; previewRef?: ArtifactRef; ledgerIncarnation?: string }
   | { kind: 'failed'; failure: Failure };
 
 export type CallResult =

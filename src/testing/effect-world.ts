@@ -18,6 +18,7 @@ export interface Request { key: string; tool: ToolManifest; argsDigest: string; 
 
 export class EffectWorld {
   readonly effects: OutsideEffect[] = [];
+  private readonly coming = new Set<string>();
   private readonly versions = new Map<string, number>();
 
   constructor(private readonly now: () => number, private readonly heard: (effect: OutsideEffect) => void) {}
@@ -32,6 +33,16 @@ export class EffectWorld {
     this.change(`tool:${tool.name}`);
     this.heard(effect);
     return effect.output;
+  }
+
+  /** A request has left and arrives later; until then no look-up sees it. */
+  onTheWay(key: string): void {
+    this.coming.add(key);
+  }
+
+  /** Has a request with this key left, whether it has arrived or not? A service never refuses what it is about to do. */
+  knows(key: string): boolean {
+    return this.coming.has(key) || this.of(key).length > 0;
   }
 
   /** Every effect with this key. */

@@ -132,10 +132,10 @@ export class Calls {
     if (!call.asked && this.done.some((effect) => effect.key === call.key)) this.violated(`C2 the run says that ${call.tool} ${call.callId} was not done, but it was`);
   }
 
-  claimed(callId: string, key: string, now: number): void {
+  sends(callId: string, key: string, now: number): void {
     const call = this.byKey.get(key);
     if (!call || call.undo || this.verdictOf(call.tool) !== 'ask') return;
-    if (call.approvedUntil <= now) this.violated(`C4 ${callId} is claimed after its approval has expired`);
+    if (call.approvedUntil <= now) this.violated(`C4 ${callId} is sent after its approval has expired`);
   }
 
   effect(effect: OutsideEffect, state: State): void {

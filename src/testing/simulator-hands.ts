@@ -43,24 +43,49 @@ export function* prepare(stage: Stage, attempt: Attempt, need: PrepareNeed): Ste
   const resourceVersion = tool?.hasResourceVersion ? stage.outside.version(`tool:${need.tool}`) : null;
   const policy = stage.scenario.policy[need.tool] ?? { decision: 'allow' as const, rule: 'free', why: 'The scenario allows it.' };
   yield stage.random.delay(5, 200);
-  return { kind: 'prepared', argsDigest: digestOf(bound.ok), args: { value: bound.ok }, resourceVersion, policy };
+  return { kind: 'prepared', argsDigest: digestOf(bound.ok), args: { value: bound.ok }, resourceVersion, policy, ledgerIncarnation: stage.ledger.incarnation };
 }
 
+/**
+ * One attempt. A call with an effect that is not to be sent is withdrawn under its claim, so that no other flight of the
+ * same attempt (after a reset) can send what the run takes for not sent.
+ */
 export function* call(stage: Stage, attempt: Attempt, need: CallNeed): Steps<CallResult> {
   yield stage.random.delay(20, 3_000);
   const tool = pinned(stage, need.tool);
-  if (!tool) return { kind: 'failed', failure: failure('tool-missing', 'tool-missing'), sent: false };
   const prepared = need.argsDigest !== undefined || need.undoOf !== undefined;
   const bound = prepared ? { ok: valueOf(need.call) } : bind(valueOf(need.call), need.call.inputs);
-  if ('fault' in bound) return { kind: 'failed', failure: failure('argument', 'binding', bound.fault), sent: false };
-  const argsDigest = digestOf(bound.ok);
-  if (need.argsDigest !== undefined && need.argsDigest !== argsDigest) return { kind: 'failed', failure: failure('mismatch', 'args-digest'), sent: false };
+  const argsDigest = 'ok' in bound ? digestOf(bound.ok) : '';
+  const no = !tool ? failed('tool-missing') : 'fault' in bound ? failed('argument') : obstacle(stage, attempt, need, argsDigest);
+  if (need.effect === 'none') return no ?? (yield* read(stage, attempt, need));
+  if (stage.ledger.incarnation !== need.ledgerIncarnation) return { kind: 'in-doubt', why: 'the ledger was put back from an older copy' };
+  const key = stage.mutant === 'key-by-attempt' ? `${need.key}#${need.attempt}` : need.key;
+  const claimed = yield* claim(stage, attempt, need, key, argsDigest);
+  if (typeof claimed === 'object') return claimed;
+  const over = no ?? lapsed(stage, need, argsDigest);
+  if (!over && tool) {
+    stage.judge.sends(need, stage.clock.now);
+    return yield* send(stage, attempt, need, { key, tool, argsDigest, fence: claimed });
+  }
+  stage.ledger.release(key, claimed);
+  return over ?? failed('tool-missing');
+}
+
+const failed = (cls: Failure['class']): CallResult => ({ kind: 'failed', failure: failure(cls, cls), sent: false });
+
+/** What stands in the way of a call before its claim. */
+function obstacle(stage: Stage, attempt: Attempt, need: CallNeed, argsDigest: string): CallResult | null {
+  if (need.argsDigest !== undefined && need.argsDigest !== argsDigest) return failed('mismatch');
   if (attempt.aborted) return { kind: 'not-sent', why: attempt.aborted === 'shutdown' ? 'shutdown' : 'cancelled' };
-  const { approval } = need;
-  if (stage.mutant !== 'approval-unchecked' && approval && (approval.expiresAt <= stage.clock.now || approval.argsDigest !== argsDigest)) return { kind: 'not-sent', why: 'approval' };
-  if (stage.fault(0.03)) return { kind: 'busy', why: 'full', retryAfterMs: 1_000 };
-  if (need.effect === 'none') return yield* read(stage, attempt, need);
-  return yield* claimed(stage, attempt, need, tool, argsDigest);
+  const over = lapsed(stage, need, argsDigest);
+  if (over) return over;
+  if (stage.fault(0.02)) return failed(stage.random.pick(['tool-missing', 'artifact', 'permission'] as const));
+  return stage.fault(0.03) ? { kind: 'busy', why: 'full', retryAfterMs: 1_000 } : null;
+}
+
+function lapsed(stage: Stage, { approval }: CallNeed, argsDigest: string): CallResult | null {
+  if (!approval || stage.mutant === 'approval-unchecked') return null;
+  return approval.expiresAt <= stage.clock.now || approval.argsDigest !== argsDigest ? { kind: 'not-sent', why: 'approval' } : null;
 }
 
 function* read(stage: Stage, attempt: Attempt, need: CallNeed): Steps<CallResult> {
@@ -74,10 +99,10 @@ function* read(stage: Stage, attempt: Attempt, need: CallNeed): Steps<CallResult
   return { kind: 'succeeded', output, summary: need.tool, via: 'sent', settled: true, artifacts: [], facts: [] };
 }
 
-function* claimed(stage: Stage, attempt: Attempt, need: CallNeed, tool: ToolManifest, argsDigest: string): Steps<CallResult> {
+/** The fence of a claim, or the answer where there is none. */
+function* claim(stage: Stage, attempt: Attempt, need: CallNeed, key: string, argsDigest: string): Steps<number | CallResult> {
+  if (stage.mutant === 'claim-skipped') return 1;
   const { process, token } = attempt;
-  const key = stage.mutant === 'key-by-attempt' ? `${need.key}#${need.attempt}` : need.key;
-  if (stage.mutant === 'claim-skipped') return yield* send(stage, attempt, need, { key, tool, argsDigest, fence: 1 });
   const owner: ClaimOwner = { host: process.host, pid: process.pid, processStart: '0', worker: `worker-${process.pid}`, taskToken: token };
   const ask = (): ClaimAnswer => stage.ledger.claim({
     key, runId: attempt.runId, epoch: attempt.epoch, callId: need.callId, attempt: need.attempt, tool: need.tool, argsDigest, owner,
@@ -88,17 +113,17 @@ function* claimed(stage: Stage, attempt: Attempt, need: CallNeed, tool: ToolMani
     yield 500; // the answer was lost: the claim is asked again
     answer = ask();
   }
-  if (answer.kind === 'held' && answer.owner.taskToken === token) answer = { kind: 'claimed', fence: answer.fence, leaseUntil: answer.leaseUntil };
+  if (answer.kind === 'held' && answer.owner.taskToken === token) return answer.fence;
   if (answer.kind === 'held' && stage.processes.gone(answer.owner, process) && stage.ledger.markUnknown(key, answer.fence)) answer = ask();
   stage.trace(() => `claim ${need.callId}#${need.attempt} by worker-${process.pid}: ${answer.kind}${'fence' in answer ? ` fence ${answer.fence}` : ''}`);
   switch (answer.kind) {
-    case 'claimed': return yield* send(stage, attempt, need, { key, tool, argsDigest, fence: answer.fence });
+    case 'claimed': return answer.fence;
     case 'outcome': return answer.outcome.kind === 'refused'
       ? { kind: 'failed', failure: answer.outcome.failure, sent: true }
       : { kind: 'succeeded', output: answer.outcome.output, summary: answer.outcome.summary, via: 'ledger', settled: true, artifacts: [], facts: [] };
-    case 'held': return { kind: 'busy', why: 'held', retryAfterMs: LEASE_MS / 3 };
+    case 'held': return { kind: 'in-doubt', why: 'another attempt is under way' };
     case 'dead-owner': return { kind: 'in-doubt', why: 'a claim without an outcome' };
-    case 'mismatch': return { kind: 'failed', failure: failure('mismatch', 'ledger-mismatch'), sent: false };
+    case 'mismatch': return failed('mismatch');
     case 'fenced': return { kind: 'not-sent', why: 'cancelled' };
   }
 }
@@ -154,12 +179,13 @@ function* troubled(stage: Stage, attempt: Attempt, sending: Sending, trouble: (t
     }
     case 'refused': {
       yield random.delay(20, 500);
-      if (stage.outside.of(key).length > 0) return yield* kept(stage, attempt, sending, apply()); // it stands already, so it is not refused
+      if (stage.outside.knows(key)) return yield* kept(stage, attempt, sending, apply());
       const fault = failure('business-refusal', 'refused');
       stage.ledger.settle(key, fence, { kind: 'refused', failure: fault });
       return { kind: 'failed', failure: fault, sent: true };
     }
     case 'slow':
+      stage.outside.onTheWay(key);
       stage.clock.after(random.int(100, ON_THE_WAY_MS), apply);
       yield random.delay(20, ON_THE_WAY_MS);
       return unknown(stage, sending, 'no reply');

@@ -10,8 +10,7 @@ import type { Message } from '../core/message';
 import { NO_USAGE, add, budgetLeft } from '../core/rules/budgets';
 import type { State } from '../core/state';
 import { pageOf } from '../core/summary';
-import type { Need } from '../core/world';
-import type { ClaimRequest } from '../ports/ledger';
+import type { CallNeed, Need } from '../core/world';
 import type { OutsideEffect } from './effect-world';
 import type { SimulatedScenario } from './simulator-stage';
 import { Calls } from './simulator-calls';
@@ -63,9 +62,9 @@ export class Judge {
     if (key !== '' && !this.settled(key)) this.violated(`C2 ${callId} is recorded as settled, but the ledger has no outcome`);
   }
 
-  /** An attempt was given the right to send. */
-  claimed({ callId, key }: ClaimRequest, now: number): void {
-    this.calls.claimed(callId, key, now);
+  /** An attempt is about to send. */
+  sends({ callId, key }: CallNeed, now: number): void {
+    this.calls.sends(callId, key, now);
   }
 
   private budgets(state: State, event: RunEvent): void {

@@ -21,7 +21,7 @@ export class SimulatedLedger {
   private rows = new Map<string, Row>();
   private copies = 0;
 
-  constructor(private readonly now: () => number, private readonly journal: ClaimGround, private readonly faults: LedgerFaults, private readonly heard: (request: ClaimRequest) => void) {}
+  constructor(private readonly now: () => number, private readonly journal: ClaimGround, private readonly faults: LedgerFaults) {}
 
   get incarnation(): string {
     return `ledger-${this.copies}`;
@@ -41,7 +41,7 @@ export class SimulatedLedger {
     if (!row) return this.take(request, null);
     if (row.argsDigest !== request.argsDigest) return { kind: 'mismatch', argsDigest: row.argsDigest };
     if (row.outcome) return { kind: 'outcome', fence: row.fence, outcome: row.outcome };
-    if (row.state === 'released') return this.take(request, row);
+    if (row.state === 'released') return request.attempt <= row.attempt && !this.faults.unaware ? { kind: 'fenced', epoch } : this.take(request, row);
     const { fence, leaseUntil, owner, firstClaimedAt, sendWindowUntil } = row;
     if (row.state === 'claimed' && this.now() < leaseUntil) return { kind: 'held', fence, leaseUntil, owner };
     if (request.takeOver === fence || this.faults.dealsDeadClaims) return this.take(request, row);
@@ -49,7 +49,6 @@ export class SimulatedLedger {
   }
 
   private take(request: ClaimRequest, before: Row | null): ClaimAnswer {
-    this.heard(request);
     const now = this.now();
     const tookOver = before !== null && before.state !== 'released';
     const leaseUntil = now + request.leaseMs;

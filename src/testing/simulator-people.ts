@@ -91,6 +91,10 @@ export class People {
     else if (statusOf(state) !== 'accepted') this.say(someone, random.pick(bodies.filter((body) => body.kind !== 'resolve')));
   }
 
+  note(): void {
+    this.say('ann', { kind: 'note', text: { value: 'are you there?' } });
+  }
+
   cancel(): void {
     this.say('ann', { kind: 'cancel', reason: 'changed my mind' });
   }

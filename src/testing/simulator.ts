@@ -86,7 +86,7 @@ class Simulation {
     }, mutant === 'journal-unfenced');
     const ledger = new SimulatedLedger(() => clock.now, journal, {
       dealsDeadClaims: mutant === 'deals-dead-claims', unfenced: mutant === 'claims-unfenced', unaware: mutant === 'claims-unfenced',
-    }, (request) => judge.claimed(request, clock.now));
+    });
     const outside = new EffectWorld(() => clock.now, (effect) => {
       this.note(() => `OUTSIDE ${effect.tool} ${effect.key.slice(0, 10)}${effect.undoes ? ' undoes' : ''}`);
       judge.effect(effect);
@@ -175,16 +175,25 @@ class Simulation {
     else if (kind <= 850) now?.submit({ type: 'Cancel', actor: { id: 'temporal', via: 'temporal', assurance: 'claimed' }, reason: 'native' }, () => undefined);
     else if (kind <= 890) now?.submit({ type: 'Malformed', messageId: `junk-${random.int(1, 3)}`, why: 'junk', actor: { id: 'x', via: 'temporal', assurance: 'claimed' } }, () => undefined);
     else if (kind <= 985) stage.outside.change(random.pick(['tool:pay', 'tool:post', 'thing:s0', 'thing:s1', 'thing:s2']));
-    else if (kind <= 990) stage.ledger.lose();
+    else if (kind <= 990) this.loseLedger();
   }
 
-  /** Temporal's reset: the execution is ended, and another one goes on from an older state that it had, under the same epoch. */
+  /**
+   * Temporal's reset: the execution is ended, and another one goes on from an older state that it had, under the same epoch.
+   * Whoever resets a run says a word to it afterwards: a state in which nothing is due would not notice that it is old.
+   */
   private reset(old: SimulatedExecution | undefined): void {
     if (!old || old.past.length === 0) return;
     const from = this.random.pick(old.past);
     this.note(() => `RESET of ${old.id} to version ${from.version}`);
     old.terminate();
     this.open(old.epoch, from);
+    this.people.note();
+  }
+
+  private loseLedger(): void {
+    this.note(() => 'LEDGER put back from an older copy');
+    this.stage.ledger.lose();
   }
 
   /** The run is carried on under a new epoch; the old execution may live on for a while, appending and settling. */

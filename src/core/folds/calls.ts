@@ -39,6 +39,7 @@ export const callPrepared: Fold<'CallPrepared'> = (state, { data, at }) => {
     tool: data.tool, version: data.version, effect: toolOf(state, data.tool)?.effect ?? 'irreversible', key: data.key,
     attempt: 0, failures: 0, dueAt: at, args: data.args, argsDigest: data.argsDigest, resourceVersion: data.resourceVersion,
     planVersion: step?.since ?? state.plan.version, approvedUntil: 0, gate: 0, absent: 0, reserved: NO_USAGE, requestedAt: 0,
+    ...(data.ledgerIncarnation === undefined ? {} : { ledgerIncarnation: data.ledgerIncarnation }),
   };
   const next = { ...state, callSeq: Math.max(state.callSeq, data.callSeq), calls: { ...state.calls, [data.callId]: call } };
   return setStep(next, data.stepId, { status: 'active', callId: data.callId, prepared: (step?.prepared ?? 0) + 1, prepareFailures: 0 });
@@ -122,7 +123,9 @@ export const recoveryChecked: Fold<'RecoveryChecked'> = (state, { data, at }) =>
   const call = state.calls[data.callId];
   if (!call) return state;
   const known = data.decision === 'send' || data.decision === 'retry' ? { unsure: data.unsure } : {};
-  const seen = { gate: data.n, ...known, ...(data.fence === undefined ? {} : { takeOver: data.fence }), ...(data.absent === undefined ? {} : { absent: data.absent }) };
+  // What comes after this look is claimed in the ledger that was looked at.
+  const ledger = data.incarnation === undefined || data.decision === 'wait' ? {} : { ledgerIncarnation: data.incarnation };
+  const seen = { gate: data.n, ...known, ...ledger, ...(data.fence === undefined ? {} : { takeOver: data.fence }), ...(data.absent === undefined ? {} : { absent: data.absent }) };
   switch (data.decision) {
     case 'send':
     case 'retry': return setCall(release(state, data.callId), data.callId, { ...seen, phase: 'ready', dueAt: at });

@@ -26,6 +26,7 @@ export function prepareReturned(state: State, stepId: string, n: number, result:
     callId, callSeq, stepId, tool: tool.name, version: tool.version, key: callKey(state.runId, callSeq, tool.name, majorOf(tool.version)),
     argsDigest: result.argsDigest, args: result.args, resourceVersion: result.resourceVersion, policy: result.policy,
     ...(result.previewRef ? { previewRef: result.previewRef } : {}),
+    ...(result.ledgerIncarnation === undefined ? {} : { ledgerIncarnation: result.ledgerIncarnation }),
   }, callId);
   const no = refusal(state, tool.name, result);
   if (no) return only([prepared, ...finalFailure(callId, stepId, 0, no, false)]);
@@ -98,7 +99,7 @@ function again(call: CallState, why: Failure['class'], delayMs: number, now: num
 
 function notSent(state: State, call: CallState, why: 'cancelled' | 'approval' | 'shutdown', now: number): Draft[] {
   const stopped = why === 'approval' || (state.cancel !== null && call.undoOf === undefined);
-  if (stopped && call.attempt > 1) return [draft('ToolCallUnknown', { callId: call.callId, attempt: call.attempt, why: 'it was not sent this time; what earlier attempts did is looked up' }, call.callId)];
+  if (stopped && call.unsure) return [draft('ToolCallUnknown', { callId: call.callId, attempt: call.attempt, why: 'it was not sent this time; what earlier attempts did is looked up' }, call.callId)];
   if (why === 'approval' && !state.cancel) {
     return [draft('ApprovalVoided', { approvalId: call.approvalId ?? null, callId: call.callId, why: 'what it was bound to was no longer so when the call was about to be made' }, call.callId)];
   }

@@ -34,7 +34,7 @@ function dropUnsent(call: CallState, except: string | undefined): Draft[] {
   }
   if (call.phase === 'person') return [draft('ToolCallUnknown', { callId, attempt, why: call.why ?? 'nobody could say whether it happened' }, callId)];
   if (call.phase === 'sent' || call.phase === 'doubt') return [];
-  if (call.effect !== 'none' && call.attempt > 0) return [draft('ToolCallUnknown', { callId, attempt, why: 'it was about to be tried again; what earlier attempts did is looked up' }, callId)];
+  if (call.unsure) return [draft('ToolCallUnknown', { callId, attempt, why: 'it was about to be tried again; what earlier attempts did is looked up' }, callId)];
   if (call.kind === 'model') return [draft('ModelCallFailed', { callId, attempt, failure: CANCELLED, usage: NO_USAGE, final: true }, callId)];
   return [draft('ToolCallFailed', { callId, attempt, failure: CANCELLED, sent: false, final: true }, callId)];
 }

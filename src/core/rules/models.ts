@@ -7,7 +7,7 @@ import type { PlanPatch } from '../plan';
 import type { Usage } from '../run';
 import type { CallState, State } from '../state';
 import type { ModelResult } from '../world';
-import { callsOf } from '../lookups';
+import { callsOf, mayHaveHappened } from '../lookups';
 import { artifactsOf } from './cancellation';
 import { checkPatch } from './planning';
 import { backoffMs, mayRetry } from './retries';
@@ -57,7 +57,7 @@ function failed(state: State, call: CallState, failure: Failure, usage: Usage, n
       draft('RetryScheduled', { callId, attempt, class: failure.class, delayMs, dueAt: now + delayMs }, callId),
     ];
   }
-  const effects = callsOf(state).some((other) => other.effect !== 'none' && other.attempt > 0);
+  const effects = callsOf(state).some(mayHaveHappened);
   if (failure.class === 'model-key' && !state.modelReached && !effects) return [end(), draft('RunFailed', { failure, artifacts: artifactsOf(state) })];
   if (call.purpose === 'step' && call.stepId !== undefined && failure.class !== 'model-key') return [end(), draft('StepFailed', { stepId: call.stepId, failure }, call.stepId)];
   const step = call.stepId === undefined ? [] : [call.stepId];

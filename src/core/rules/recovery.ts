@@ -4,7 +4,7 @@
 import { type Decision, draft, nothing, only } from '../draft';
 import type { Draft, Finding, GateDecision } from '../events';
 import { askId } from '../keys';
-import { toolOf } from '../lookups';
+import { ledgerOf, toolOf } from '../lookups';
 import type { CallState, State } from '../state';
 import type { GateEvidence } from '../world';
 import { finalFailure, succeeded } from './outcomes';
@@ -24,6 +24,7 @@ export function gateReturned(state: State, callId: string, n: number, seen: Gate
     ...(verdict.againAt === undefined ? {} : { againAt: verdict.againAt }),
     ...(fence === undefined ? {} : { fence }), ...(verdict.absent === undefined ? {} : { absent: verdict.absent }),
     ...(verdict.unsure ? { unsure: verdict.unsure } : {}),
+    ...(seen.incarnation === ledgerOf(state, call) ? {} : { incarnation: seen.incarnation }),
   }, callId);
   return only([checked, ...consequences(state, call, seen, verdict)]);
 }
@@ -56,7 +57,7 @@ function judge(state: State, call: CallState, seen: GateEvidence, now: number): 
   if (ledger.state === 'done' || ledger.state === 'refused') return { decision: 'record', why: 'the ledger has the outcome' };
   if (ledger.state === 'live') return live(state, ledger.leaseUntil - seen.now, now);
   if (seen.lookUp.kind === 'found') return { decision: 'record', why: 'the outside knows the key' };
-  const sameLedger = seen.incarnation === state.ledgerIncarnation;
+  const sameLedger = seen.incarnation === ledgerOf(state, call);
   const neverSent = sameLedger && (ledger.state === 'none' || ledger.state === 'released');
   if (neverSent) return goOn(state, call, seen, 'send', now);
   const absent = judgeAbsence(call, seen, now);
