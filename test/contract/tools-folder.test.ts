@@ -88,7 +88,7 @@ test('R10.8 devices, pipes and folders are not read, and a pipe does not hang th
 
 test('R10.8 the folder comes from the run\'s input alone, and must be absolute, exist and lie under an allowed root', async () => {
   expect(chunk.input.parse.bind(chunk.input, { file: 'a.md', first: 1, last: 1, folder: '/' })).toThrow(/folder/);
-  for (const input of [null, {}, { folder: 'in' }, { folder: 5 }]) expect(await refusal({ file: 'a.md' }, input)).toMatchObject({ failureClass: 'argument', code: 'folder' });
+  for (const input of [null, {}, { folder: 'in' }, { folder: 5 }] as Json[]) expect(await refusal({ file: 'a.md' }, input)).toMatchObject({ failureClass: 'argument', code: 'folder' });
   expect(await refusal({ file: 'a.md' }, { folder: path.join(scratch, 'nowhere') })).toMatchObject({ failureClass: 'not-found' });
   const bound = readChunk({ allowedRoots: [path.join(scratch, 'other')] });
   await expect(bound.execute({ file: 'a.md', first: 1, last: 1 }, toolCall({ input: { folder } }))).rejects.toMatchObject({ failureClass: 'permission' });
@@ -133,7 +133,7 @@ test('a search finds stems in the lines where they stand, best first, and answer
   const found = await tool.execute(tool.input.parse({ query: 'refunds late OR "(' }), toolCall({ input: { folder } }));
   expect(found.terms).toEqual(['refunds', 'late', 'or']);
   expect(found.hits.slice(0, 2).map(({ file }) => file).sort()).toEqual(['c.md', 'd.html']);
-  expect(found.hits.find(({ file }) => file === 'c.md')).toMatchObject({ first: 5, last: 6 });
+  expect(found.hits.find(({ file }) => file === 'c.md')).toMatchObject({ first: 5, last: 6, snippet: 'The refunded amount rose. Because of late parcels.' });
   expect(JSON.stringify(found).length).toBeLessThan(12 * 1024);
   expect((await tool.execute(tool.input.parse({ query: '!?' }), toolCall({ input: { folder } }))).hits).toEqual([]);
 });

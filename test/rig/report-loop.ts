@@ -63,7 +63,7 @@ async function runCall(loop: Loop, { tool: name, args }: { tool: string; args: J
     return { denied: true, reason: instead[name] };
   }
   try {
-    const call = toolCall(bench, { key: `k1:${sha256Hex(`${name}${nth}`)}`, callId: `c${loop.made.length}` });
+    const call = toolCall(bench, { key: `k1:${sha256Hex(`${loop.outbox}${name}${nth}`)}`, callId: `c${loop.made.length}` });
     made.result = JSON.parse(canonical(await tool.execute(tool.input.parse(args), call))) as Json;
   } catch (error) {
     made.failure = error instanceof Error ? error.message : String(error);

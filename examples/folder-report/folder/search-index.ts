@@ -1,5 +1,5 @@
 // Full-text search over the lines of text files: passages of a few lines in an FTS5 index held in memory (Porter stems,
-// accents folded), ranked by BM25 and by how many of the question's words a passage holds. Runs in a child process only.
+// accents folded), ranked by BM25 and by how many of the question's words a passage holds; source code counts half. Runs in a child process only.
 import Database from 'libsql';
 import { isTable, textOf, withoutTags, type Lines } from './text';
 
@@ -20,16 +20,16 @@ export function termsOf(text: string): string[] {
 
 export function searchIndex(): SearchIndex {
   const db = new Database(':memory:');
-  db.exec(`CREATE TABLE passage (id INTEGER PRIMARY KEY, file TEXT, first INTEGER, last INTEGER);
+  db.exec(`CREATE TABLE passage (id INTEGER PRIMARY KEY, file TEXT, first INTEGER, last INTEGER, weight REAL);
     CREATE VIRTUAL TABLE words USING fts5(body, tokenize = 'porter unicode61 remove_diacritics 2')`);
-  const passage = db.prepare('INSERT INTO passage VALUES (?, ?, ?, ?)');
+  const passage = db.prepare('INSERT INTO passage VALUES (?, ?, ?, ?, ?)');
   const words = db.prepare('INSERT INTO words (rowid, body) VALUES (?, ?)');
   let id = 0;
   return {
     add: (file, mediaType, lines) => db.transaction(() => {
       for (const { first, last, text } of passagesOf(lines, isTable(mediaType))) {
         if (id >= MOST_PASSAGES) return;
-        passage.run(++id, file, first, last);
+        passage.run(++id, file, first, last, mediaType === 'text/x-source' ? 0.5 : 1);
         words.run(id, mediaType === 'text/html' ? withoutTags(text) : text);
       }
     })(),
@@ -59,18 +59,33 @@ function ranked(db: Database.Database, terms: string[], limit: number): Hit[] {
   const match = db.prepare('SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid LIMIT 20000').raw(true);
   for (const term of terms) for (const [rowid] of match.all(quote(term)) as [number][]) perTerm.set(rowid, [...(perTerm.get(rowid) ?? []), term]);
   if (perTerm.size === 0) return [];
-  const found = db.prepare(`SELECT w.rowid, bm25(words), p.file, p.first, p.last, snippet(words, 0, '', '', ' … ', 28)
-    FROM words w JOIN passage p ON p.id = w.rowid WHERE words MATCH ? ORDER BY bm25(words), w.rowid LIMIT 400`).raw(true)
-    .all(terms.map(quote).join(' OR ')) as [number, number, string, number, number, string][];
-  const hits = found.map(([rowid, rank, file, first, last, snippet]): Hit => {
+  const asked = terms.map(quote).join(' OR ');
+  const hits = candidates(db, asked).map(({ rowid, rank, weight, ...place }): Hit & { rowid: number } => {
     const held = perTerm.get(rowid) ?? [];
-    return { file, first, last, score: Math.round(-rank * 1_000 * (0.25 + held.length / terms.length)) / 1_000, terms: held, snippet: snippet.replace(/\s+/g, ' ').slice(0, 240) };
+    return { ...place, rowid, score: Math.round(-rank * weight * 1_000 * (0.25 + held.length / terms.length)) / 1_000, terms: held, snippet: '' };
   });
-  return spread(hits.sort((a, b) => b.score - a.score || (a.file < b.file ? -1 : a.file > b.file ? 1 : a.first - b.first)), limit);
+  const snippet = db.prepare("SELECT snippet(words, 0, '', '', ' … ', 28) FROM words WHERE words MATCH ? AND rowid = ?").raw(true);
+  const best = spread(hits.sort((a, b) => b.score - a.score || (a.file < b.file ? -1 : a.file > b.file ? 1 : a.first - b.first)), limit);
+  return best.map(({ rowid, ...hit }) => ({ ...hit, snippet: String((snippet.get(asked, rowid) as [string])[0]).replace(/\s+/g, ' ').slice(0, 240) }));
+}
+
+interface Candidate { rowid: number; rank: number; file: string; first: number; last: number; weight: number }
+
+/** Best passages by BM25, one for each place: pieces of one long line do not crowd out other files. */
+function candidates(db: Database.Database, asked: string): Candidate[] {
+  const rows = db.prepare(`SELECT w.rowid AS rowid, bm25(words) AS rank, p.file AS file, p.first AS first, p.last AS last, p.weight AS weight
+    FROM words w JOIN passage p ON p.id = w.rowid WHERE words MATCH ? ORDER BY bm25(words), w.rowid`).iterate(asked) as Iterable<Candidate>;
+  const places = new Map<string, Candidate>();
+  for (const { rowid, rank, file, first, last, weight } of rows) {
+    const place = `${first}-${last} ${file}`;
+    if (!places.has(place)) places.set(place, { rowid, rank, file, first, last, weight });
+    if (places.size >= 400) break;
+  }
+  return [...places.values()];
 }
 
 /** Best hits first, but no file takes more than a third of the places while others have hits. */
-function spread(hits: Hit[], limit: number): Hit[] {
+function spread<H extends Hit>(hits: H[], limit: number): H[] {
   const most = Math.max(2, Math.ceil(limit / 3));
   const taken = new Map<string, number>();
   const first = hits.filter(({ file }) => {

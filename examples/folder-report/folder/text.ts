@@ -4,16 +4,17 @@ import { createHash } from 'node:crypto';
 import path from 'node:path';
 
 const TYPES: Record<string, string> = {
-  '.md': 'text/markdown', '.markdown': 'text/markdown', '.txt': 'text/plain', '.text': 'text/plain', '.log': 'text/plain',
+  '.md': 'text/markdown', '.markdown': 'text/markdown', '.txt': 'text/plain', '.text': 'text/plain', '.log': 'text/plain', '.rst': 'text/plain', '.adoc': 'text/plain',
   '.html': 'text/html', '.htm': 'text/html', '.csv': 'text/csv', '.tsv': 'text/tab-separated-values', '.json': 'application/json',
 };
 
 export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Media type by name and content: null for bytes that are not text (a NUL within the first 8 KiB, as git tells it). */
+/** Media type by name and content: null for bytes that are not text (a NUL within the first 8 KiB, as git tells it), `text/x-source` for code and the like. */
 export function mediaTypeOf(file: string, bytes: Buffer): string | null {
   if (bytes.subarray(0, 8_192).includes(0)) return null;
-  return TYPES[path.extname(file).toLowerCase()] ?? 'text/plain';
+  const ending = path.extname(file).toLowerCase();
+  return TYPES[ending] ?? (ending === '' ? 'text/plain' : 'text/x-source');
 }
 
 export const isTable = (mediaType: string | null): boolean => mediaType === 'text/csv' || mediaType === 'text/tab-separated-values';

@@ -7,7 +7,7 @@ import { figuresOf, periodOf, sameValue } from './figures';
 import type { Part, Question } from './question';
 import { titleOf } from './queries';
 import { sentencesOf, type Chunk, type Sentence } from './sentences';
-import { contentWords, shared, stem, stemsOf } from './words';
+import { contentWords, shared, stem, stemsOf, wordsOf } from './words';
 
 export const AUTHOR = 'rules@1 (fixed rules; no model was used)';
 
@@ -30,15 +30,26 @@ function chunkOf(result: Data): Chunk {
 }
 
 /** How well a sentence answers a part; 0 when it shares no word with it. `near` are stems of what the best passages speak of. */
-function scoreOf(sentence: Sentence, part: Part, near: ReadonlySet<string>): number {
+function scoreOf(sentence: Sentence, part: Part, near: ReadonlySet<string>, weightOf: (word: string) => number): number {
   const stems = stemsOf(sentence.text);
-  const lower = sentence.text.toLowerCase();
-  const hits = part.words.filter((word) => stems.has(stem(word)) || (/\d/.test(word) && new RegExp(`\\b${word}\\b`).test(lower)));
-  const core = hits.filter((word) => !/\d/.test(word)).length;
-  const kind = bonusOf(part.kind, sentence.text, core);
+  const hits = part.words.filter((word) => holds(sentence.text, stems, word));
+  const core = hits.filter((word) => !/\d/.test(word));
+  const kind = bonusOf(part.kind, sentence.text, core.length);
   const close = Math.min(2, shared(stems, near).length);
-  if (core === 0 && !(kind > 0 && close > 0)) return 0;
-  return core + 0.8 * (hits.length - core) + kind + 0.3 * close;
+  if (core.length === 0 && !(kind > 0 && close > 0)) return 0;
+  return hits.reduce((sum, word) => sum + weightOf(word), 0) + kind + 0.3 * close;
+}
+
+const holds = (text: string, stems: ReadonlySet<string>, word: string): boolean => stems.has(stem(word)) || (/\d/.test(word) && wordsOf(text).includes(word));
+
+/** Weight of a word from 0.4, where every sentence has it, to 1. */
+function weights(words: string[], sentences: Sentence[]): (word: string) => number {
+  const all = sentences.map(({ text }) => ({ text, stems: stemsOf(text) }));
+  const known = new Map(words.map((word) => {
+    const count = all.filter(({ text, stems }) => holds(text, stems, word)).length;
+    return [word, 0.4 + 0.6 * Math.max(0, Math.log((all.length + 1) / (count + 1)) / Math.log(all.length + 2))];
+  }));
+  return (word) => known.get(word) ?? 0.4;
 }
 
 /** Does a sentence have what a part of this kind asks for: figures, a reason, a date? */
@@ -55,11 +66,13 @@ interface Section { heading: string; statements: unknown[] }
 /** Best sentences for each part of the question; a sentence stands in one section only. */
 function sectionsOf(question: Question, sentences: Sentence[], near: ReadonlySet<string>): { sections: Section[]; unanswered: Part[] } {
   const taken = new Set<Sentence>();
+  const weightOf = weights(question.parts.flatMap(({ words }) => words), sentences);
   const unanswered: Part[] = [];
   const sections = question.parts.map((part) => {
     const perFile = new Map<string, number>();
-    const best = sentences.map((sentence, at) => ({ sentence, at, score: scoreOf(sentence, part, near) }))
-      .filter(({ sentence, score }) => score >= 1.5 && !taken.has(sentence)).sort((a, b) => b.score - a.score || a.at - b.at)
+    const scored = sentences.map((sentence, at) => ({ sentence, at, score: scoreOf(sentence, part, near, weightOf) })).sort((a, b) => b.score - a.score || a.at - b.at);
+    const least = Math.max(0.9, 0.5 * (scored[0]?.score ?? 0));
+    const best = scored.filter(({ sentence, score }) => score >= least && !taken.has(sentence))
       .filter(({ sentence: { file } }) => {
         perFile.set(file, (perFile.get(file) ?? 0) + 1);
         return (perFile.get(file) ?? 0) <= MOST.perFile;
@@ -127,8 +140,8 @@ function openQuestionsOf(question: Question, sentences: Sentence[], unanswered: 
   const all = new Set(sentences.flatMap(({ text }) => [...stemsOf(text), ...text.toLowerCase().split(/[^\p{L}\p{N}]+/u)]));
   const missing = question.words.filter((word) => !all.has(stem(word)) && !all.has(word));
   return [
-    ...unanswered.map(({ text }) => `No source that was read answers: ${text}`),
-    ...missing.map((word) => `Nothing that was read speaks of "${word}".`),
+    ...unanswered.map(({ text }) => `No sentence that was read answers: ${text}`),
+    ...missing.map((word) => `No sentence that was read speaks of "${word}".`),
     ...sentences.filter(({ text }) => UNSURE.test(text) && shared(stemsOf(text), focus).length > 0).map(({ text, file, first }) => `${text} (${file}:${first})`),
   ].slice(0, 20).map((text) => text.slice(0, 490));
 }
