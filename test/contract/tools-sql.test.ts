@@ -1,4 +1,5 @@
 // R10.8: `query_csv` reads the folder's tables and nothing else: no write, no other database, no file, no endless query.
+import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -18,6 +19,9 @@ const refused = (sql: string): unknown => {
     return error;
   }
 };
+
+/** Does a process run, other than as a body that nobody has collected yet? */
+const runs = (pid: number): boolean => existsSync(`/proc/${pid}/stat`) && !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
 
 test('one SELECT answers columns, rows and the files that it read', () => {
   expect(ask('SELECT reason, COUNT(*) AS n, ROUND(SUM(amount), 2) AS total FROM refunds GROUP BY 1 ORDER BY 1;')).toEqual({
@@ -79,6 +83,20 @@ describe('in its own process', () => {
     await expect(runReader({ op: 'sql', root: folder, statements: [ENDLESS] }, new AbortController().signal, 2_000)).rejects.toMatchObject({ failureClass: 'argument', code: 'too-slow' });
     clearInterval(timer);
     expect(ticks).toBeGreaterThan(50);
+  });
+
+  test('R10.8 a query whose worker was killed ends by itself', async () => {
+    const reader = path.join(__dirname, '../../examples/folder-report/folder/reader.process.ts');
+    const code = `const child = require('node:child_process').spawn(process.execPath, ['--import', 'jiti/register', ${JSON.stringify(reader)}, '60000'], { stdio: ['pipe', 'ignore', 'ignore'] });
+      child.stdin.end(${JSON.stringify(JSON.stringify({ op: 'sql', root: folder, statements: [ENDLESS] }))}); console.log(child.pid);`;
+    const worker = spawn(process.execPath, ['-e', code], { cwd: path.dirname(reader), stdio: ['ignore', 'pipe', 'inherit'] });
+    const pid = Number(await new Promise<Buffer>((resolve) => { worker.stdout.once('data', resolve); }));
+    await new Promise((resolve) => { setTimeout(resolve, 1_500); });
+    expect(runs(pid)).toBe(true);
+    worker.kill('SIGKILL');
+    const from = Date.now();
+    while (runs(pid) && Date.now() - from < 10_000) await new Promise((resolve) => { setTimeout(resolve, 50); });
+    expect(Date.now() - from).toBeLessThan(3_000);
   });
 
   test('R7.1 a cancel kills a running query within a second', async () => {

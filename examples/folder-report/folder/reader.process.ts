@@ -1,7 +1,8 @@
 // Child process of the readers: takes one request on stdin, answers one JSON line on stdout and ends. What a question or a
-// file makes it do (index megabytes, join without end) blocks nobody: the parent kills it. It gets no environment, opens
+// file makes it do (index megabytes, join without end) blocks nobody: the parent kills it, and it ends by itself when the parent is gone. It gets no environment, opens
 // files only through folder.ts and writes none.
 import { Refusal } from './refusal';
+import { Worker } from 'node:worker_threads';
 import { parseTable, tableName } from './csv';
 import { listFiles, readWithin } from './folder';
 import { databaseOf, query, type NamedTable } from './sql';
@@ -59,7 +60,16 @@ async function answer(request: ReaderRequest): Promise<unknown> {
   }
 }
 
+/** SQLite holds the main thread while it works: a second thread ends the process when its time is over or its parent is gone. */
+const WATCH = `const { parent, until } = require('node:worker_threads').workerData;
+setInterval(() => { if (process.ppid !== parent || Date.now() > until) process.kill(process.pid, 'SIGKILL'); }, 200);`;
+
+function watch(timeMs: number): void {
+  new Worker(WATCH, { eval: true, execArgv: [], workerData: { parent: process.ppid, until: Date.now() + timeMs } }).unref();
+}
+
 async function main(): Promise<void> {
+  watch(Number(process.argv[2]) || 30_000);
   const parts: Buffer[] = [];
   for await (const part of process.stdin) parts.push(part as Buffer);
   try {
