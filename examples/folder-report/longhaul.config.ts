@@ -10,7 +10,7 @@ import { SYSTEM } from './prompt';
 import { gitLog } from './tools/git-log';
 import { inventory } from './tools/inventory';
 import { notify } from './tools/notify';
-import { publish } from './tools/publish';
+import { currentVersion, publish } from './tools/publish';
 import { queryCsv } from './tools/query-csv';
 import { readChunk } from './tools/read-chunk';
 import { searchText } from './tools/search-text';
@@ -46,6 +46,7 @@ export default defineConfig({
   ],
   tools,
   policy,
+  resources: { publisher: currentVersion },
   services: {
     publisher: { command: ['node', ...programArgs(path.join(__dirname, 'publisher', 'main')), '--storage', '{stateDir}/publisher', '--port', '{port}'] },
     outbox: () => kept('outbox.jsonl'),

@@ -5,9 +5,12 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parse } from 'yaml';
 import config, { CORPUS, QUESTION } from '../../examples/folder-report/longhaul.config';
 import { faultOfConfig } from '../../src/adapters/config/check';
 import type { Json } from '../../src/core/canonical';
+import { toolCall } from '../rig/tool-call';
 import { publisherLog, startPublisher, type Publisher } from '../rig/publisher';
 import { reportLoop, type Loop } from '../rig/report-loop';
 
@@ -58,6 +61,20 @@ const tools = (loop: Loop): string[] => loop.made.map(({ tool }) => tool);
 test('the configuration of the example is sound, and its agent has every tool', () => {
   expect(faultOfConfig(config)).toBeNull();
   expect(config.agents[0]).toMatchObject({ name: 'folder-report', planner: 'model', tools: expect.arrayContaining(['inventory', 'write_report', 'publish', 'notify']) });
+});
+
+test('the declared plan of the example names only known tools, and each of its steps works as written', async () => {
+  const plan = parse(readFileSync(path.join(CORPUS, '..', 'plan.yaml'), 'utf8')) as { steps: { id: string; dependsOn?: string[]; action: { tool: string; args: Json } }[] };
+  const artifacts = new Map<string, Uint8Array>();
+  const outputs = new Map<string, Json>();
+  const services = { publisher: publisher.url, outbox: pathToFileURL(path.join(scratch, 'plan-outbox.jsonl')).href, reports: pathToFileURL(path.join(scratch, 'plan-reports/')).href };
+  for (const { id, action } of plan.steps) {
+    const args = JSON.parse(JSON.stringify(action.args), (_, value: unknown) => (typeof value === 'object' && value !== null && '$from' in value ? String(value.$from).split('.').slice(1).reduce((at, name) => (at as Record<string, Json>)[name] as Json, outputs.get(String(value.$from).split('.')[0] ?? '') as Json) : value)) as Json;
+    const tool = config.tools.find(({ name }) => name === action.tool);
+    outputs.set(id, await tool?.execute(tool.input.parse(args), toolCall({ input: { folder: CORPUS }, services, artifacts }, { key: `k1:plan-${id}` })) as Json);
+  }
+  expect(outputs.get('publish')).toMatchObject({ slug: 'refunds-q3-plan', revision: 1 });
+  expect(await config.resources?.['publisher']?.('refunds-q3-plan', toolCall({ input: null, services }))).toBe((outputs.get('publish') as { etag: string }).etag);
 });
 
 describe('over the sample folder', () => {

@@ -25,7 +25,8 @@ function outputOf(text: string, call: ToolCall): Published {
   return { slug, revision, etag, sha256, url: new URL(pathOf(slug), call.service('publisher')).href, summary: `Published ${slug}, revision ${revision}` };
 }
 
-async function currentVersion(slug: string, call: ToolCall): Promise<string> {
+/** ETag of what is published under a slug, or `absent`; also the reader of premises `publisher:<slug>`. */
+export async function currentVersion(slug: string, call: ToolCall): Promise<string> {
   const answer = await askPublisher(call, pathOf(slug), { method: 'HEAD' });
   if (answer.status === 404) return ABSENT;
   if (answer.status !== 200 || !answer.etag) throw refusalOf(answer);
