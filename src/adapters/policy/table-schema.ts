@@ -1,7 +1,7 @@
 // The shape of a policy table, checked once when it is loaded: a rule that is misspelt must not silently fit nothing.
 // Owns no decision.
 import { z } from 'zod';
-import type { OnDeadline } from '../../core/events';
+import type { OnDeadline } from '../../core/plan';
 import type { Effect } from '../../core/run';
 
 /** One row. A member that is left out fits everything. */
