@@ -21,7 +21,7 @@ interface Reader<A, R> {
 /** A tool with effect `none` over the run's folder. */
 export function readerTool<A, R>({ name, description, input, read }: Reader<A, R>, options: FolderOptions): ToolDefinition<A, R> {
   return defineTool<A, R>({
-    name, description, input, version: '1.0.0', effect: 'none', timeoutMs: 60_000, concurrency: 4,
+    name, description, input, version: '1.0.0', effect: 'none', timeoutMs: 60_000, concurrency: 16,
     execute: (args, call) => withToolErrors(async () => read(await folderOf(call.input, options.allowedRoots), args, call)),
   });
 }
