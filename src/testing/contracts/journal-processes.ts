@@ -44,8 +44,7 @@ const between: Promised = {
     let acknowledged = 0;
     for (let kill = 0; kill < KILLS; kill++) {
       const peer = await Peer.start(under);
-      peer.stream({ stream: 'append', runId: 'r1', count: BATCH });
-      while (peer.told.length === 0) await sleep(5);
+      await peer.stream({ stream: 'append', runId: 'r1', count: BATCH });
       await sleep(Math.random() * 40);
       await peer.kill();
       acknowledged = Math.max(acknowledged, ...(peer.told as number[]));

@@ -18,6 +18,10 @@ export type PeerStream = { stream: 'append'; runId: string; count: number } | { 
 const COMPILED = path.join(__dirname, 'peer.process.js');
 const SOURCE = path.join(__dirname, 'peer.process.ts');
 
+/** Numbers of what is awaited without a call: that the peer is ready, and the first step of its stream. */
+const READY = 0;
+const STREAM = -1;
+
 export class Peer {
   private readonly waiting = new Map<number, { resolve: (answer: unknown) => void; reject: (error: Error) => void }>();
   /** What a stream of this peer has acknowledged, oldest first. */
@@ -39,7 +43,7 @@ export class Peer {
       ? fork(COMPILED, opened, { serialization: 'advanced', execArgv: [] })
       : fork(fromSource(), [SOURCE, ...opened], { serialization: 'advanced', execArgv: [] });
     const peer = new Peer(child);
-    await peer.answered(0);
+    await peer.answered(READY);
     return peer;
   }
 
@@ -52,9 +56,10 @@ export class Peer {
     return this.answered(id) as Promise<never>;
   }
 
-  /** Starts a program that tells each step that was acknowledged to it. */
-  stream(what: PeerStream): void {
+  /** Starts a program that tells each step that was acknowledged to it; answers after the first. */
+  async stream(what: PeerStream): Promise<void> {
     this.child.send(what);
+    await this.answered(STREAM);
   }
 
   async kill(): Promise<void> {
@@ -84,11 +89,8 @@ export class Peer {
   }
 
   private hear(reply: PeerReply): void {
-    if ('told' in reply) {
-      this.told.push(reply.told);
-      return;
-    }
-    const id = 'id' in reply ? reply.id : 0;
+    if ('told' in reply) this.told.push(reply.told);
+    const id = 'id' in reply ? reply.id : 'told' in reply ? STREAM : READY;
     const waiting = this.waiting.get(id);
     this.waiting.delete(id);
     if ('failed' in reply) waiting?.reject(new Error(reply.failed));
