@@ -1,0 +1,65 @@
+// Promises of rules/retries: which failures are tried again, when, and how often; the same run waits the same.
+import fc from 'fast-check';
+import type { ErrorClass } from '../../src/core/failure';
+import { backoffMs, mayRetry } from '../../src/core/rules/retries';
+import { given, prepared, returned, toolStep } from '../../src/testing/scenario';
+
+const CLASSES: ErrorClass[] = ['rate-limited', 'network', 'timeout-before-send', 'server', 'permission', 'argument', 'business-refusal', 'not-found', 'policy',
+  'cancelled', 'mismatch', 'tool-missing', 'model-key', 'model-output', 'artifact', 'rejected', 'expired', 'unknown'];
+const failure = (cls: ErrorClass, more: object = {}) => ({ class: cls, code: cls, message: cls, ...more });
+
+test.each(CLASSES)('%s is tried again exactly when the closed table says so', (cls) => {
+  const transient = ['rate-limited', 'network', 'timeout-before-send', 'server'].includes(cls);
+  expect(mayRetry(failure(cls), true)).toBe(transient);
+  expect(mayRetry(failure(cls), false)).toBe(transient || cls === 'unknown');
+});
+
+test('Retry-After is never shortened', () => {
+  fc.assert(fc.property(fc.integer({ min: 0, max: 10_000_000 }), fc.integer({ min: 1, max: 30 }), fc.string(), (retryAfterMs, n, seed) => {
+    expect(backoffMs(failure('rate-limited', { retryAfterMs }), n, 1_000, seed, 'p')).toBeGreaterThanOrEqual(retryAfterMs);
+  }));
+});
+
+test('a pause doubles up to a minute, keeps at least half of its length, and is the same for the same run and place', () => {
+  fc.assert(fc.property(fc.integer({ min: 1, max: 40 }), fc.string(), fc.string(), (n, seed, place) => {
+    const pause = backoffMs(failure('network'), n, 1_000, seed, place);
+    const whole = Math.min(60_000, 1_000 * 2 ** (n - 1));
+    expect(pause).toBeGreaterThanOrEqual(whole / 2);
+    expect(pause).toBeLessThanOrEqual(whole);
+    expect(backoffMs(failure('network'), n, 1_000, seed, place)).toBe(pause);
+  }));
+});
+
+test('two runs do not wait in step', () => {
+  const pauses = new Set(Array.from({ length: 20 }, (_, i) => backoffMs(failure('network'), 3, 1_000, `seed-${i}`, 'c1#1')));
+  expect(pauses.size).toBeGreaterThan(15);
+});
+
+test('a call is tried as often as its tool allows, each try written with its class and pause, and then fails its step', () => {
+  let run = given({ steps: [toolStep('s', 'mail')] }).when(prepared('s'));
+  for (const attempt of [1, 2]) {
+    run = run.when(returned('c1', attempt, { kind: 'failed', failure: failure('timeout-before-send'), sent: false }));
+    run.then(['ToolCallFailed', { final: false, attempt }], ['RetryScheduled', { class: 'timeout-before-send', attempt }]);
+    const dueAt = (run.events[1]?.data as { dueAt: number }).dueAt;
+    run.thenNeeds(`timer:retry:c1@${dueAt}`);
+    run = run.after(dueAt - run.now).when().then(['ToolCallRequested', { attempt: attempt + 1 }]);
+  }
+  run.when(returned('c1', 3, { kind: 'failed', failure: failure('timeout-before-send'), sent: false })).then(['ToolCallFailed', { final: true }], 'StepFailed', 'RunBlocked');
+});
+
+test('a failure that no second try can mend is tried once', () => {
+  given({ steps: [toolStep('s', 'read')] }).when(returned('c1', 1, { kind: 'failed', failure: failure('permission'), sent: true })).then('ToolCallFailed', 'StepFailed', 'RunBlocked');
+});
+
+test('Retry-After of a provider is waited out by the call', () => {
+  const run = given({ steps: [toolStep('s', 'read')] }).when(returned('c1', 1, { kind: 'failed', failure: failure('rate-limited', { retryAfterMs: 90_000 }), sent: true }));
+  run.then('ToolCallFailed', ['RetryScheduled', { delayMs: 90_000 }]);
+  run.after(89_999).when().then();
+});
+
+test('no new attempt begins while the run is paused; it begins after the resume', () => {
+  const failed = given({ steps: [toolStep('s', 'read')] }).when(returned('c1', 1, { kind: 'failed', failure: failure('network'), sent: true }));
+  const paused = failed.when({ type: 'Message', message: { messageId: 'p', actor: { id: 'ann', via: 'cli', assurance: 'token' }, body: { kind: 'pause', reason: '' } } });
+  const still = paused.after(60_000).when().then();
+  still.when({ type: 'Message', message: { messageId: 'r', actor: { id: 'ann', via: 'cli', assurance: 'token' }, body: { kind: 'resume' } } }).then('RunResumed', ['ToolCallRequested', { attempt: 2 }]);
+});
