@@ -97,7 +97,7 @@ async function failedEffect(deps: HandsDeps, { tool }: Attempt, claim: Claim, fa
     return { kind: 'failed', failure: fault, sent: true };
   }
   // 429 is answered before anything is done; believed only of an outside that can be asked afterwards.
-  const turnedAway = fault.class === 'rate-limited' && (tool.honoursKey === true || 'lookUp' in tool);
+  const turnedAway = fault.class === 'rate-limited' && (tool.honoursKey === true || tool.lookUp !== undefined);
   if (!sending || NOT_SENT.has(fault.class) || turnedAway) {
     await deps.ledger.release(key, fence).catch(() => false);
     return { kind: 'failed', failure: fault, sent: turnedAway };

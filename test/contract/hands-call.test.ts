@@ -1,0 +1,224 @@
+// One attempt at a call, over the real ledger and artifacts (DESIGN 4, steps 2 to 6): what is checked before the claim, what
+// each way to fail means, and that nothing after the effect repeats it.
+import { makeCall } from '../../src/activities/call';
+import { failureOf } from '../../src/activities/failures';
+import type { Asked } from '../../src/activities/types';
+import { canonical, digestOf, type Json } from '../../src/core/canonical';
+import { ToolError, type ErrorClass } from '../../src/core/failure';
+import type { CallNeed, CallResult } from '../../src/core/world';
+import type { HandsDeps } from '../../src/activities';
+import type { ToolCall, ToolDefinition } from '../../src/ports/tool';
+import { handsOver, RUN, toolFor, type HandsRig } from '../rig/hands';
+
+let rig: HandsRig;
+let sent: string[];
+afterEach(() => rig.close());
+
+const writes = async ({ text }: { text: string }): Promise<Json> => { sent.push(text); return { text }; };
+async function over(tool: ToolDefinition, bend: (deps: HandsDeps) => Partial<HandsDeps> = () => ({})): Promise<(asked?: Asked<CallNeed>) => Promise<CallResult>> {
+  sent = [];
+  rig = await handsOver([tool]);
+  const call = makeCall({ ...rig.deps, ...bend(rig.deps) });
+  return (asked = rig.need()) => rig.environment().run(call, asked);
+}
+const row = () => rig.deps.ledger.get(rig.need().need.key);
+const throws = (cls: ErrorClass) => async (): Promise<Json> => { sent.push('sent'); throw new ToolError(cls, 'code', 'It went wrong.'); };
+
+test('an effect is claimed, sent once, settled; the same call again answers from the ledger', async () => {
+  const call = await over(toolFor(writes));
+  expect(await call()).toEqual({ kind: 'succeeded', output: { value: { text: 'hello' } }, summary: expect.any(String), via: 'sent', settled: true, artifacts: [], facts: [] });
+  expect(await row()).toMatchObject({ state: 'done', fence: 1 });
+  expect(await call()).toMatchObject({ kind: 'succeeded', output: { value: { text: 'hello' } }, via: 'ledger' });
+  expect(sent).toEqual(['hello']);
+});
+
+test('a tool gets its key, the run\'s input, and signal, service and secret; none of the secret is kept', async () => {
+  let given: ToolCall | undefined;
+  const call = await over(toolFor(async (args, about) => { given = about; sent.push(JSON.stringify(args)); return { ok: true }; }));
+  const args = { text: 'hello', secret: { $secret: 'key' } };
+  expect(await call(rig.need({}, args))).toMatchObject({ kind: 'succeeded' });
+  expect(sent).toEqual([JSON.stringify({ text: 'hello', secret: 'canary-0451' })]);
+  expect([given?.key, given?.input, given?.service('x'), given?.runId]).toEqual([rig.need().need.key, { from: 'test' }, 'http://127.0.0.1/x', RUN]);
+  expect(canonical(await rig.deps.ledger.byRun(RUN))).not.toContain('canary');
+});
+
+test('R3.2 results above 512 bytes become artifacts, and artifacts in a result are named by their member', async () => {
+  const call = await over(toolFor(async (_, { artifacts }) => ({ report: await artifacts.write('# Report', { mediaType: 'text/markdown', summary: 'a report' }), rest: 'x'.repeat(600) }) as unknown as Json));
+  const result = await call();
+  if (result.kind !== 'succeeded' || !('ref' in result.output)) throw new Error(canonical(result));
+  expect(JSON.parse(new TextDecoder().decode(await rig.deps.artifacts.read(result.output.ref.sha256)))).toMatchObject({ rest: 'x'.repeat(600) });
+  expect(result.artifacts).toMatchObject([{ role: 'report', ref: { mediaType: 'text/markdown' } }]);
+});
+
+describe('I13 what is found before the claim sends nothing and leaves no row', () => {
+  const cases: [string, Partial<CallNeed>, object, Json?][] = [
+    ['an approval that has expired', { approval: { approvalId: 'a-1', expiresAt: 1, argsDigest: digestOf({ text: 'hello' }) } }, { kind: 'not-sent', why: 'approval' }],
+    ['an approval of other arguments', { approval: { approvalId: 'a-1', expiresAt: Number.MAX_SAFE_INTEGER, argsDigest: 'other' } }, { kind: 'not-sent', why: 'approval' }],
+    ['arguments other than prepared', { argsDigest: 'other' }, { kind: 'failed', sent: false, failure: { class: 'mismatch' } }],
+    ['arguments that do not fit', { argsDigest: digestOf({ txt: 1 }) }, { kind: 'failed', sent: false, failure: { class: 'argument', code: 'schema' } }, { txt: 1 }],
+    ['a secret that is not set', { argsDigest: digestOf({ text: 'x', secret: { $secret: 'none' } }) }, { kind: 'failed', sent: false, failure: { class: 'permission' } }, { text: 'x', secret: { $secret: 'none' } }],
+    ['another major version', { version: '2.0.0' }, { kind: 'failed', sent: false, failure: { class: 'tool-missing', code: 'tool-version' } }],
+    ['a tool that is not here', { tool: 'gone' }, { kind: 'failed', sent: false, failure: { class: 'tool-missing' } }],
+    ['arguments whose artifact is missing', { call: { argsRef: { sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json', summary: '' }, inputs: {} } }, { kind: 'failed', sent: false, failure: { class: 'artifact' } }],
+  ];
+  test.each(cases.map(([name, need, expected, args]) => ({ name, need, expected, args })))('$name', async ({ need, expected, args }) => {
+    const call = await over(toolFor(writes));
+    expect(await call(rig.need(need, args))).toMatchObject(expected);
+    expect([sent, await row()]).toEqual([[], null]);
+  });
+
+  test('a cancel that came first', async () => {
+    await over(toolFor(writes));
+    const environment = rig.environment();
+    environment.cancel();
+    expect(await environment.run(makeCall(rig.deps), rig.need())).toEqual({ kind: 'not-sent', why: 'cancelled' });
+    expect([sent, await row()]).toEqual([[], null]);
+  });
+
+  test('R8.5 a tool that has its fill of calls', async () => {
+    const call = await over(toolFor(async ({ text }) => { sent.push(text); await new Promise((resolve) => { setTimeout(resolve, 300); }); return null; }, { concurrency: 1 }));
+    const ends = await Promise.all([call(), call(rig.need({ callSeq: 2, key: 'k1:other' }))]);
+    expect(ends).toMatchObject([{ kind: 'succeeded' }, { kind: 'busy', retryAfterMs: expect.any(Number) }]);
+    expect(await rig.deps.ledger.get('k1:other')).toBeNull();
+  });
+});
+
+test('a cancel between claim and send gives the claim back, and the next attempt takes it at once', async () => {
+  await over(toolFor(writes));
+  const environment = rig.environment();
+  const ledger = { ...rig.deps.ledger, claim: async (request: Parameters<HandsDeps['ledger']['claim']>[0]) => { const answer = await rig.deps.ledger.claim(request); environment.cancel(); return answer; } };
+  expect(await environment.run(makeCall({ ...rig.deps, ledger }), rig.need())).toEqual({ kind: 'not-sent', why: 'cancelled' });
+  expect([sent, (await row())?.state]).toEqual([[], 'released']);
+  expect(await rig.environment().run(makeCall(rig.deps), rig.need({ attempt: 2 }))).toMatchObject({ kind: 'succeeded', via: 'sent' });
+  expect(await row()).toMatchObject({ state: 'done', fence: 2 });
+});
+
+describe('a claim of somebody else', () => {
+  const claimedBy = (over_: Partial<HandsDeps['owner']>) => rig.deps.ledger.claim({
+    key: rig.need().need.key, runId: RUN, epoch: 0, callId: 'c1', attempt: 1, tool: 'act', argsDigest: digestOf({ text: 'hello' }),
+    owner: { ...rig.deps.owner, worker: 'other', ...over_ }, leaseMs: 15_000, sendWindowMs: 1_000,
+  });
+  test('a live owner makes it busy', async () => {
+    const call = await over(toolFor(writes));
+    await claimedBy({});
+    expect([await call(), sent]).toMatchObject([{ kind: 'busy' }, []]);
+  });
+  test('an owner on this host that is dead makes it in doubt at once, without waiting for the lease', async () => {
+    const call = await over(toolFor(writes));
+    await claimedBy({ pid: 999_999, processStart: '1' });
+    expect([await call(), sent, (await row())?.state]).toMatchObject([{ kind: 'in-doubt' }, [], 'unknown']);
+  });
+  test('what the gate has examined may be taken over', async () => {
+    const call = await over(toolFor(writes));
+    await claimedBy({ pid: 999_999, processStart: '1' });
+    expect(await call(rig.need({ takeOver: 1 }))).toMatchObject({ kind: 'succeeded', via: 'sent' });
+    expect(await row()).toMatchObject({ state: 'done', fence: 2 });
+  });
+  test('the same key with other arguments is refused for good', async () => {
+    const call = await over(toolFor(writes));
+    await claimedBy({});
+    expect(await call(rig.need({ argsDigest: digestOf({ text: 'other' }) }, { text: 'other' }))).toMatchObject({ kind: 'failed', failure: { class: 'mismatch' }, sent: false });
+  });
+  test('a claim whose answer was lost is known again', async () => {
+    let first = true;
+    const call = await over(toolFor(writes), ({ ledger }) => ({ ledger: { ...ledger, claim: async (request) => {
+      const answer = await ledger.claim(request);
+      if (first) { first = false; throw new Error('the answer was lost'); }
+      return answer;
+    } } }));
+    expect(await call()).toMatchObject({ kind: 'succeeded', via: 'sent' });
+    expect([sent, (await row())?.fence]).toEqual([['hello'], 1]);
+  });
+});
+
+describe('R8.1 what a tool\'s error means after the call began', () => {
+  const table: [ErrorClass, object, string, Partial<ToolDefinition>?][] = [
+    ['business-refusal', { kind: 'failed', sent: true }, 'refused'],
+    ['timeout-before-send', { kind: 'failed', sent: false }, 'released'], ['argument', { kind: 'failed', sent: false }, 'released'],
+    ['permission', { kind: 'failed', sent: false }, 'released'], ['not-found', { kind: 'failed', sent: false }, 'released'], ['policy', { kind: 'failed', sent: false }, 'released'],
+    ['network', { kind: 'unknown' }, 'unknown'], ['server', { kind: 'unknown' }, 'unknown'], ['unknown', { kind: 'unknown' }, 'unknown'], ['cancelled', { kind: 'unknown' }, 'unknown'],
+    ['rate-limited', { kind: 'unknown' }, 'unknown'], ['rate-limited', { kind: 'failed' }, 'released', { honoursKey: true }],
+  ];
+  test.each(table.map(([cls, expected, state, more]) => ({ cls, expected, state, more })))('$cls gives $expected and leaves the claim $state', async ({ cls, expected, state, more }) => {
+    const call = await over(toolFor(throws(cls), (more ?? {}) as object));
+    expect(await call()).toMatchObject(expected);
+    expect([(await row())?.state, sent]).toEqual([state, ['sent']]);
+  });
+  test.each(['network', 'server', 'permission', 'unknown'] as const)('a reader fails with class %s', async (cls) => {
+    const call = await over(toolFor(throws(cls), { effect: 'none' }));
+    expect(await call()).toMatchObject({ kind: 'failed', failure: { class: cls, code: 'code', message: 'It went wrong.' } });
+  });
+});
+
+describe('after the effect', () => {
+  const twice = (ledger: HandsDeps['ledger'], fails: number): HandsDeps['ledger'] => {
+    let left = fails;
+    return { ...ledger, settle: async (...args) => { if (left-- > 0) throw new Error('the ledger is away'); return ledger.settle(...args); } };
+  };
+  test('a settle that fails is tried again, and nothing is sent again', async () => {
+    const call = await over(toolFor(writes), ({ ledger }) => ({ ledger: twice(ledger, 3) }));
+    expect(await call()).toMatchObject({ kind: 'succeeded', settled: true });
+    expect([sent, (await row())?.state]).toEqual([['hello'], 'done']);
+  });
+  test('a settle that fails for a whole lease answers unsettled, and is made up later', async () => {
+    const call = await over(toolFor(writes), ({ ledger }) => ({ ledger: twice(ledger, 32) }));
+    expect(await call()).toMatchObject({ kind: 'succeeded', settled: false, output: { value: { text: 'hello' } } });
+    for (let i = 0; i < 120 && (await row())?.state !== 'done'; i += 1) await new Promise((resolve) => { setTimeout(resolve, 100); });
+    expect([sent, (await row())?.state]).toEqual([['hello'], 'done']);
+  }, 40_000);
+  test('a result that JSON or the output schema refuses is kept as far as it goes', async () => {
+    const call = await over(toolFor((async () => { sent.push('x'); return { n: 1n }; }) as never));
+    expect([await call(), sent]).toMatchObject([{ kind: 'succeeded', output: { value: null }, settled: true }, ['x']]);
+    await rig.close();
+    const strict = await over(toolFor(writes, { output: { parse: () => { throw new Error('never fits'); } } }));
+    expect(await strict()).toMatchObject({ kind: 'succeeded', output: { value: { text: 'hello' } } });
+  });
+  test('a result that cannot be stored is an unknown outcome, never a second send', async () => {
+    const call = await over(toolFor(async () => { sent.push('x'); return 'y'.repeat(1_000); }), ({ artifacts }) => ({ artifacts: { ...artifacts, read: (id) => artifacts.read(id), write: () => Promise.reject(new Error('disk full')) } }));
+    expect([await call(), sent]).toMatchObject([{ kind: 'unknown', why: expect.stringContaining('disk full') }, ['x']]);
+  }, 40_000);
+});
+
+test('R6.1 a lost lease aborts the tool', async () => {
+  const call = await over(toolFor((_, { signal }) => new Promise((_resolve, reject) => { signal.addEventListener('abort', () => reject(new Error(String(signal.reason)))); })),
+    ({ ledger }) => ({ ledger: { ...ledger, renew: async () => false } }));
+  expect(await call()).toMatchObject({ kind: 'unknown', why: expect.stringContaining('lease') });
+});
+
+test('R7.1 a cancel reaches the tool, and what it answers then is recorded', async () => {
+  await over(toolFor(({ text }, { signal }) => new Promise((resolve) => { signal.addEventListener('abort', () => { sent.push(text); resolve({ text: 'after the cancel' }); }); })));
+  const environment = rig.environment();
+  setTimeout(() => environment.cancel(), 200);
+  expect(await environment.run(makeCall(rig.deps), rig.need())).toMatchObject({ kind: 'succeeded', output: { value: { text: 'after the cancel' } } });
+});
+
+test('a call has its time: a reader that passes it fails, an effect is unknown', async () => {
+  const slow = (_: unknown, { signal }: ToolCall): Promise<Json> => new Promise((_resolve, reject) => { signal.addEventListener('abort', () => reject(new Error('told to stop'))); });
+  const reader = await over(toolFor(slow, { effect: 'none' }));
+  expect(await reader(rig.need({ timeoutMs: 100 }))).toMatchObject({ kind: 'failed', failure: { class: 'network', code: 'timeout' } });
+  await rig.close();
+  const effect = await over(toolFor(slow));
+  expect(await effect(rig.need({ timeoutMs: 100 }))).toMatchObject({ kind: 'unknown' });
+});
+
+describe('failures', () => {
+  const cyclic: { self?: unknown } = {};
+  cyclic.self = cyclic;
+  const shapes: [string, unknown][] = [
+    ['a text', 'plain'], ['nothing', undefined], ['null', null], ['a number', 7], ['a cyclic object', cyclic], ['a symbol', Symbol('s')],
+    ['5 MB of message', new Error('x'.repeat(5_000_000))], ['several errors', new AggregateError([new Error('a'), new Error('b')])],
+    ['a message that throws', { get message(): string { throw new Error('no'); } }], ['lines and control characters', new Error('a\nb\u0000c\u202e')],
+    ['characters of four bytes', new Error('😀'.repeat(1_000))],
+  ];
+  test.each(shapes)('%s becomes one safe line of at most 1 KiB', (_, error) => {
+    const failure = failureOf(error);
+    expect(Buffer.byteLength(failure.message)).toBeLessThanOrEqual(1_024);
+    expect(failure.message.length).toBeGreaterThan(0);
+    expect(failure.message).not.toMatch(/[\n\p{Cc}\p{Cf}]/u);
+    expect(canonical(failure)).not.toContain('stack');
+  });
+  test('a ToolError of another copy of the package keeps its class', () => {
+    const foreign = Object.assign(new Error('slow down'), { name: 'ToolError', failureClass: 'rate-limited', code: '429', retryAfterMs: 1_500.4 });
+    expect(failureOf(foreign)).toEqual({ class: 'rate-limited', code: '429', message: 'slow down', retryAfterMs: 1_500 });
+  });
+});

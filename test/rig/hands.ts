@@ -1,0 +1,79 @@
+// The hands over real embedded stores, without a server: activities run in the SDK's mock of their environment, tools are
+// written by each test. What a test bends (a store that fails, a lease that is lost) it bends by wrapping one port.
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import os, { tmpdir } from 'node:os';
+import path from 'node:path';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { z } from 'zod';
+import type { HandsDeps } from '../../src/activities';
+import type { Asked } from '../../src/activities/types';
+import { identify, isRunning } from '../../src/adapters/temporal/process-identity';
+import { tablePolicy } from '../../src/adapters/policy/table';
+import { openStores } from '../../src/adapters/stores/open-stores';
+import { defineTool, toolConcurrency } from '../../src/adapters/tools/define-tool';
+import { canonical, digestOf, type Json } from '../../src/core/canonical';
+import { ToolError } from '../../src/core/failure';
+import { callIdOf, callKey, majorOf } from '../../src/core/keys';
+import type { ArtifactRef, Effect } from '../../src/core/run';
+import type { CallNeed } from '../../src/core/world';
+import type { ToolDefinition } from '../../src/ports/tool';
+
+export const RUN = 'hands';
+
+/** A tool that takes `{text, secret?}` and does what the test says. */
+export function toolFor(execute: ToolDefinition<{ text: string }, Json>['execute'], more: Partial<ToolDefinition<{ text: string }, Json>> = {}): ToolDefinition {
+  const input = z.strictObject({ text: z.string(), secret: z.string().optional() });
+  return defineTool({ name: 'act', version: '1.2.0', description: 'A test.', input, effect: 'manual', ...more, execute }) as ToolDefinition;
+}
+
+export interface HandsRig {
+  deps: HandsDeps;
+  inputRef: ArtifactRef;
+  environment(): MockActivityEnvironment;
+  /** A call need of the tool, as the law would write it. */
+  need(over?: Partial<CallNeed>, args?: Json): Asked<CallNeed>;
+  close(): Promise<void>;
+}
+
+export async function handsOver(tools: ToolDefinition[], over: Partial<HandsDeps> = {}): Promise<HandsRig> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'longhaul-hands-'));
+  const stores = await openStores({ stateDir: folder });
+  const inputRef = await stores.artifacts.write(Buffer.from(canonical({ v: 1, agent: 'a', input: { from: 'test' }, plan: null, budget: {}, owner: null })), { mediaType: 'application/json', summary: 'input' });
+  const secrets: Record<string, string> = { key: 'canary-0451' };
+  const deps: HandsDeps = {
+    ...stores,
+    policy: tablePolicy({ name: 'test', rules: [] }), agents: new Map(), tools: new Map(tools.map((tool) => [tool.name, tool])), concurrencyOf: toolConcurrency,
+    service: (name) => `http://127.0.0.1/${name}`,
+    secret: (name) => {
+      const value = secrets[name];
+      if (value === undefined) throw new ToolError('permission', 'secret', `The secret ${name} is not set.`);
+      return value;
+    },
+    resources: {}, model: () => Promise.reject(new Error('no model in this test')),
+    owner: { host: os.hostname(), pid: process.pid, processStart: identify(process.pid)?.startedAt ?? '', worker: 'test' },
+    ownerGone: (owner) => owner.host === os.hostname() && !isRunning({ pid: owner.pid, startedAt: owner.processStart }),
+    build: 'test', worker: { searchAttributes: false, limits: { softEvents: 2_000, hardEvents: 10_000, hardUpdates: 1_500, waitEvents: 200 } },
+    log: () => undefined, ...over,
+  };
+  return {
+    deps, inputRef,
+    environment: () => new MockActivityEnvironment({ heartbeatTimeoutMs: 10_000 }),
+    need: (more = {}, args = { text: 'hello' }) => ({ runId: RUN, epoch: 0, inputRef, need: needOf(tools[0], more, args) }),
+    close: async () => {
+      await stores.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function needOf(tool: ToolDefinition | undefined, more: Partial<CallNeed>, args: Json): CallNeed {
+  const effect: Effect = tool?.effect ?? 'irreversible';
+  const { name = 'act', version = '1.0.0' } = tool ?? {};
+  return {
+    kind: 'call', id: 'call:c1#1', begun: true, callId: callIdOf(1), callSeq: 1, attempt: 1, tool: name, version, effect,
+    key: effect === 'none' ? '' : callKey(RUN, 1, name, majorOf(version)), call: { args, inputs: {} },
+    ...(effect === 'none' ? {} : { argsDigest: digestOf(args) }), resourceVersion: null, premises: [], ledgerIncarnation: 'any',
+    timeoutMs: 60_000, sendWindowMs: 1_000, summary: '', ...more,
+  };
+}
