@@ -83,6 +83,8 @@ function options({ namespace, taskQueue, identity, deployment }: WorkerSettings)
     ...workflows(), namespace: namespace ?? 'default', taskQueue: taskQueue ?? TASK_QUEUE, identity: identity ?? identityOf(),
     stickyQueueScheduleToStartTimeout: '2s', maxHeartbeatThrottleInterval: '1s', defaultHeartbeatThrottleInterval: '1s',
     shutdownGraceTime: '20s', maxCachedWorkflows: 200, maxEagerActivityReservationsPerWorkflowTask: 8,
+    // Without a name of ours the SDK sends its own, of 88 characters, with three events of every call.
+    ...(deployment ? {} : { buildId: buildName() }),
     ...(deployment ? { workerDeploymentOptions: { version: { deploymentName: deployment.name, buildId: deployment.buildId }, useWorkerVersioning: true, defaultVersioningBehavior: 'PINNED' as const } } : {}),
   };
 }

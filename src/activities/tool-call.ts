@@ -10,7 +10,7 @@ import type { HandsDeps } from './deps';
 import { oneLine } from './failures';
 import { readJson } from './outputs';
 
-export interface CallAbout { runId: string; callId: string; attempt: number; key: string; inputRef: ArtifactRef; resourceVersion: string | null; signal: AbortSignal }
+export interface CallAbout { runId: string; callId: string; attempt: number; key: string; inputRef: Pick<ArtifactRef, 'sha256'>; resourceVersion: string | null; signal: AbortSignal }
 
 export async function toolCallOf(deps: HandsDeps, about: CallAbout): Promise<ToolCall> {
   const { inputRef, ...rest } = about;

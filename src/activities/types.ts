@@ -7,11 +7,12 @@ import type { State } from '../core/state';
 import type { CallNeed, CallResult, CheckpointResult, GateEvidence, GateNeed, ModelNeed, ModelResult, PrepareNeed, PrepareResult } from '../core/world';
 import type { AppendAnswer, AppendRequest } from '../core/append';
 
-/** A need on its way to an activity: what only the conductor uses is left behind. */
-export type Bare<N> = Omit<N, 'begun' | 'summary' | 'id'>;
+/** A need on its way to an activity: what only the law and the conductor use is left behind, since every byte stands in history. */
+export type Bare<N> = N extends { kind: 'call' } ? Omit<N, Own | 'premises' | 'ledgerIncarnation'> : Omit<N, Own>;
+type Own = 'kind' | 'begun' | 'summary' | 'id';
 
 /** One need of one run, as an activity gets it. */
-export interface Asked<N> { runId: string; epoch: number; inputRef: ArtifactRef; need: Bare<N> }
+export interface Asked<N> { runId: string; epoch: number; inputRef: Pick<ArtifactRef, 'sha256'>; need: Bare<N> }
 
 /** What this worker tells the conductor once a generation; the answer is in history, so replay goes the same way. */
 export interface WorkerFacts {

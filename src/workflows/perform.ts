@@ -8,10 +8,14 @@ import type { CallNeed, GateNeed, ModelNeed, Need, PrepareNeed, TimerNeed } from
 import { looking, once, quickOnce, saving } from './hands';
 import { callOutcome, checkpointOutcome, modelOutcome, prepareOutcome } from './outcomes';
 
-/** What is left of a need in history: its id, mark and summary are the conductor's own. */
-function asked<N extends Need>({ runId, epoch, inputRef }: RunInput, need: N): Asked<N> {
-  const { begun: _begun, summary: _summary, id: _id, ...bare } = need;
-  return { runId, epoch, inputRef, need: bare as Bare<N> };
+/** What is left of a need in history. */
+function asked<N extends Need>({ runId, epoch, inputRef: { sha256 } }: RunInput, need: N): Asked<N> {
+  const { kind, begun: _begun, summary: _summary, id: _id, ...bare } = need;
+  if (kind === 'call') {
+    const { premises: _premises, ledgerIncarnation: _incarnation, ...call } = bare as Omit<CallNeed, 'kind' | 'begun' | 'summary' | 'id'>;
+    return { runId, epoch, inputRef: { sha256 }, need: call as unknown as Bare<N> };
+  }
+  return { runId, epoch, inputRef: { sha256 }, need: bare as unknown as Bare<N> };
 }
 
 /** Runs one need to its end; null when it needs no answer any more. A timer waits `leastMs` even when its time has come. */

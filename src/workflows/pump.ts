@@ -10,6 +10,7 @@ import { turn, type TurnResult } from '../core/turn';
 import type { Need } from '../core/world';
 import type { Entry, Inbox } from './inbox';
 import { append, foldTail } from './journal';
+import { perform } from './perform';
 import type { Flights } from './reconcile';
 
 /** What a turn came to. `behind`: another execution carried the journal on, so this one continues as new. */
@@ -39,10 +40,17 @@ export class Pump {
   async turn(hold: (answered: ReadonlySet<string>) => boolean): Promise<Turned> {
     let entries = this.inbox.take(LIMITS.commandsPerTurn, TURN_BYTES);
     const answered = new Set(entries.flatMap((entry) => entry.needId ?? []));
+    const prepared = new Set<string>();
     let behind = false;
     for (;;) {
       const held = behind || hold(answered);
       const result = turn(this.published, entries.map((entry) => entry.command), Date.now(), { hold: held });
+      const local = held ? [] : result.needs.filter((need) => need.kind === 'prepare' && need.local && !prepared.has(need.id) && !this.flights.has(need.id));
+      if (local.length > 0) {
+        entries = entries.concat(await this.prepare(local));
+        for (const need of local) prepared.add(need.id);
+        continue;
+      }
       const answer = result.events.length === 0 ? null : await this.append(result);
       switch (answer?.kind) {
         case undefined:
@@ -65,6 +73,15 @@ export class Pump {
           return { verdict: 'superseded', needs: [], answered };
       }
     }
+  }
+
+  /**
+   * Prepares calls within the turn, where that takes no I/O beyond the stores: what came before and the prepared calls are one
+   * batch then. Nothing outside changes by preparing, so a turn that is lost prepares again.
+   */
+  private async prepare(needs: readonly Need[]): Promise<Entry[]> {
+    const commands = await Promise.all(needs.map((need) => perform(this.input, need)));
+    return commands.flatMap((command) => (command ? [{ command, answer: () => undefined }] : []));
   }
 
   /** Answers everything that waits, when this execution has no say any more. */

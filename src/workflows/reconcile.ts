@@ -22,6 +22,10 @@ export class Flights {
     private readonly land: (command: Command, needId: string) => void,
   ) {}
 
+  has(id: string): boolean {
+    return this.flying.has(id);
+  }
+
   /** Activities in flight, without those that `answered` in the turn that is about to run. Timers do not count: they are absolute. */
   activities(answered: ReadonlySet<string> = new Set()): number {
     let count = 0;
