@@ -31,7 +31,7 @@ test('the first rule that fits decides, by tool, effect, agent and arguments', a
   expect(await policy.decide(asked({ tool: 'read' }))).toMatchObject({ decision: 'allow' });
 });
 
-test('arguments that merely inherit a member do not fit a rule', async () => {
+test('a member that arguments merely inherit is none that a rule can name', async () => {
   const policy = tablePolicy({ name: 't', rules: [{ name: 'odd', args: { toString: 'x' }, decision: 'allow' }] });
   expect(await policy.decide(asked({ effect: 'manual', args: Object.create({ toString: 'x' }) }))).toMatchObject({ decision: 'ask' });
   expect(await policy.decide(asked({ effect: 'manual', args: null }))).toMatchObject({ decision: 'ask' });

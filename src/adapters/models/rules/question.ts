@@ -1,4 +1,6 @@
-// A question taken apart: its words, the parts that ask for different things, and what kind of answer each part wants. Pure.
+// A question taken apart: its words, the parts that ask for different things, and what kind of answer each part wants.
+// Knows the question words of English and a few of German; any other text is one part that asks for whatever is said.
+// Pure, and never empty: a text without words is searched for as it stands.
 import { alsoSearch, contentWords, stem } from './words';
 
 /** `amount` wants figures, `cause` reasons, `time` dates, `other` whatever is said. */
