@@ -6,7 +6,7 @@ const STOP = new Set((
   + 'is are was were be been being am do does did done has have had having will would can could shall should may might must not no nor so '
   + 'of in on at by for from to into with without within over under about as after before during since until between per via up down out off '
   + 'how what why when where who whom whose which whether many much large big high long often far very more most less least some any all each '
-  + 'also just only same such other another because due again once both few own too said say says tell show give please find come came get got '
+  + 'also just only same such other another because due again once both few own too happen happens said say says tell show give please find come came get got '
   + 'mr mrs ms dr against der die das und oder ist war waren sind ein eine den dem des im in am zu von mit auf wie warum wann wer was nicht').split(' '));
 
 /** Words that ask for the same as others, for the search only. */
