@@ -107,7 +107,7 @@ const between: Promised = {
     const told: string[] = [];
     for (let kill = 0; kill < 10; kill++) {
       const peer = await Peer.start(under);
-      await peer.stream({ stream: 'write', count: 400_000 });
+      await peer.stream({ stream: 'write', count: 4_000_000 });
       await sleep(Math.random() * 30);
       await peer.kill();
       told.push(...(peer.told as string[]));
