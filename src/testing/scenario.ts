@@ -118,8 +118,8 @@ export class GivenRun {
   }
 }
 
-/** A run that has not begun, a run with these events, or a run after its start with these options. */
-export function given(from: readonly RunEvent[] | RunOptions = []): GivenRun {
+/** A run after its start with these options, or a run with exactly these recorded events. */
+export function given(from: readonly RunEvent[] | RunOptions = {}): GivenRun {
   if (!Array.isArray(from)) {
     const options = from as RunOptions;
     return new GivenRun(initialState(options.runId ?? 'run-1'), BEGINNING, []).when(start(options));

@@ -1,0 +1,177 @@
+// Promises of the recovery gate (rules/recovery): every cell of its table. What happened is recorded; what certainly did not may
+// be sent; what is harmless may be repeated under its key; the rest goes to a person. Nothing is given up as not done on a guess.
+import type { GateEvidence } from '../../src/core/world';
+import { asks, cancelled, evidence, given, prepared, returned, said, saw, succeeded, toolStep, type GivenRun } from '../../src/testing/scenario';
+
+/** A call of this tool whose outcome is unknown. */
+const doubt = (tool: string, more: Parameters<typeof prepared>[2] = {}, step = {}): GivenRun =>
+  given({ steps: [toolStep('s', tool, step)] }).when(prepared('s', { of: 's' }, more)).when(returned('c1', 1, { kind: 'unknown', why: 'no answer' }));
+
+type Ledger = GateEvidence['ledger'];
+const { now } = doubt('mail');
+const dead = (more: object = {}): Ledger => ({ state: 'dead', fence: 4, firstClaimedAt: now, sendWindowUntil: now + 15_000, ownerGone: false, ...more });
+const found: GateEvidence['lookUp'] = { kind: 'found', output: { value: 'seen' }, summary: 'found', reference: 'r' };
+const look = (run: GivenRun, more: Partial<GateEvidence>, n = 1): GivenRun => run.when(saw('c1', n, evidence({ now: run.now, ...more })));
+
+describe('what the ledger knows', () => {
+  test('done: recorded, whatever else is so', () => {
+    const done: Ledger = { state: 'done', output: { value: 1 }, summary: 'done' };
+    look(doubt('mail'), { ledger: done }).then(['RecoveryChecked', { decision: 'record' }], ['ToolCallSucceeded', { via: 'ledger', output: { value: 1 } }], 'StepCompleted', 'RunCompleted');
+    look(doubt('mail').when(cancelled()), { ledger: done }).then('RecoveryChecked', 'ToolCallSucceeded', 'StepCompleted', 'RunCancelled');
+  });
+  test('refused: recorded as the refusal', () => {
+    look(doubt('mail'), { ledger: { state: 'refused', failure: { class: 'business-refusal', code: 'no', message: 'no' } } }).then('RecoveryChecked', ['ToolCallFailed', { final: true, sent: true }], 'StepFailed', 'RunBlocked');
+  });
+  test.each(['none', 'released'] as const)('%s in the same ledger: never sent, so it is sent', (state) => {
+    look(doubt('mail'), { ledger: { state } }).then(['RecoveryChecked', { decision: 'send' }], ['ToolCallRequested', { attempt: 2 }]);
+  });
+  test.each(['none', 'released'] as const)('%s in another ledger proves nothing: a person is asked', (state) => {
+    look(doubt('mail'), { ledger: { state }, incarnation: 'ledger-1', lookUp: { kind: 'none' } }).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
+    look(doubt('stage'), { ledger: { state }, incarnation: 'ledger-1', lookUp: { kind: 'absent' } }).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
+  });
+  test('a live owner: the gate looks again when the lease has ended', () => {
+    const run = look(doubt('mail'), { ledger: { state: 'live', leaseUntil: now + 9_000 } });
+    run.then(['RecoveryChecked', { decision: 'wait', againAt: now + 9_250 }]).thenNeeds(`timer:look:c1@${now + 9_250}`);
+    run.after(9_250).when().thenNeeds('gate:c1#2');
+  });
+});
+
+describe('a claim of a dead owner', () => {
+  test('found outside, also when a person did it meanwhile: recorded', () => {
+    look(doubt('stage'), { ledger: dead(), lookUp: found }).then(['RecoveryChecked', { decision: 'record' }], ['ToolCallSucceeded', { via: 'look-up', output: { value: 'seen' } }], 'StepCompleted', 'RunCompleted');
+  });
+  test('the look-up cannot say: a person', () => {
+    look(doubt('stage'), { ledger: dead({ ownerGone: true }), lookUp: { kind: 'cannot-say', why: 'down' } }).then(['RecoveryChecked', { decision: 'ask-person' }], ['HumanDecisionRequested', { why: 'down' }]);
+  });
+  test('neither look-up nor keys: a person, always', () => {
+    look(doubt('mail'), { ledger: dead({ ownerGone: true }), lookUp: { kind: 'none' } }).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
+  });
+  test('the outside honours keys: sent again under the same key, and the earlier attempt stays in mind', () => {
+    const run = look(doubt('pay'), { ledger: dead(), lookUp: { kind: 'none' }, honoursKey: true });
+    run.then(['RecoveryChecked', { decision: 'retry', fence: 4, unsure: true }], ['ToolCallRequested', { attempt: 2 }]);
+    expect(run.needs[0]).toMatchObject({ takeOver: 4 });
+    expect(run.journal.flatMap((event) => (event.type === 'ToolCallRequested' ? [event.data.key] : []))).toHaveLength(2);
+    expect(new Set(run.journal.flatMap((event) => (event.type === 'ToolCallRequested' ? [event.data.key] : []))).size).toBe(1);
+  });
+  test('absent while the old attempt may still send: the gate waits for the window, and then looks a second time', () => {
+    const early = look(doubt('stage'), { ledger: dead(), lookUp: { kind: 'absent' } }).then(['RecoveryChecked', { decision: 'wait', againAt: now + 15_250 }]);
+    const first = look(early.after(15_250).when(), { ledger: dead(), lookUp: { kind: 'absent' } }, 2).then(['RecoveryChecked', { decision: 'wait', absent: 1 }]);
+    look(first.after(1_000).when(), { ledger: dead(), lookUp: { kind: 'absent' } }, 3).then(['RecoveryChecked', { decision: 'retry' }], ['ToolCallRequested', { attempt: 2 }]);
+  });
+  test('found at the second look: recorded, not repeated', () => {
+    const first = look(doubt('stage').after(20_000), { ledger: dead(), lookUp: { kind: 'absent' } }).then(['RecoveryChecked', { decision: 'wait' }]);
+    look(first.after(1_000).when(), { ledger: dead(), lookUp: found }, 2).then(['RecoveryChecked', { decision: 'record' }], 'ToolCallSucceeded', 'StepCompleted', 'RunCompleted');
+  });
+});
+
+describe('may it be sent now?', () => {
+  const unsent = { ledger: { state: 'released' } } as const;
+  test('the approval has expired: asked again, under another key', () => {
+    const run = given({ steps: [toolStep('s', 'pay')] }).when(prepared('s', { of: 's' }, { policy: asks({ expiresInMs: 500 }) }));
+    const sent = run.when(said('ann', { kind: 'approve', approvalId: Object.keys(run.state.approvals)[0] ?? '' })).when(returned('c1', 1, { kind: 'unknown', why: '?' }));
+    look(sent.after(501), unsent).then(['RecoveryChecked', { decision: 'ask-again' }], 'ApprovalVoided').thenNeeds('prepare:s#2');
+  });
+  test('the thing that it changes has another version: prepared and asked anew', () => {
+    look(doubt('pay', { resourceVersion: 'v1' }), { ...unsent, resourceVersion: 'v2' }).then(['RecoveryChecked', { decision: 'ask-again' }], ['ApprovalVoided', { approvalId: null }]).thenNeeds('prepare:s#2');
+    look(doubt('pay', { resourceVersion: 'v1' }), { ...unsent, resourceVersion: 'v1' }).then(['RecoveryChecked', { decision: 'send' }], 'ToolCallRequested');
+  });
+  test('a version that cannot be read does not stop a call that was never sent', () => {
+    look(doubt('pay', { resourceVersion: 'v1' }), { ...unsent, resourceVersion: { error: 'down' } }).then(['RecoveryChecked', { decision: 'send' }], 'ToolCallRequested');
+  });
+  test('a premise is broken: the step fails and the plan has to change', () => {
+    const broken = { premises: [{ resource: 'r', expected: '1', now: '2', holds: false }] };
+    look(doubt('mail', {}, { premises: [{ resource: 'r', version: '1' }] }), { ...unsent, ...broken }).then(['RecoveryChecked', { decision: 'replan' }], ['ToolCallFailed', { sent: false }], 'StepFailed', 'RunBlocked');
+  });
+  test('the run was cancelled: it stays unsent, and that is said', () => {
+    look(doubt('mail').when(cancelled()), unsent).then(['RecoveryChecked', { decision: 'stop' }], ['ToolCallFailed', { sent: false }], 'StepFailed', 'RunCancelled');
+  });
+});
+
+describe('what may have happened is never given up for another key', () => {
+  const keyed = { ledger: dead(), lookUp: { kind: 'none' }, honoursKey: true } as const;
+  test('the effect itself has changed the version: a person is asked', () => {
+    look(doubt('pay', { resourceVersion: 'v1' }), { ...keyed, resourceVersion: 'v2' }).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
+  });
+  test('a premise is broken meanwhile: a person is asked', () => {
+    look(doubt('pay'), { ...keyed, premises: [{ resource: 'r', expected: '1', now: '2', holds: false }] }).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
+  });
+  test('the run is cancelled: the report says unknown, not "never sent"', () => {
+    const run = look(doubt('pay').when(cancelled()), keyed).then(['RecoveryChecked', { decision: 'stop' }], 'ToolCallUnknown', 'RunCancelled');
+    expect(run.state.end?.report?.unknown).toEqual(['pay c1']);
+  });
+  test('a later attempt fails for good: a person is asked about the first', () => {
+    const again = look(doubt('pay'), keyed);
+    again.when(returned('c1', 2, { kind: 'failed', failure: { class: 'permission', code: 'x', message: 'x' }, sent: false })).then(['ToolCallFailed', { final: false }], 'HumanDecisionRequested');
+  });
+  test('the approval ends before the repetition: the gate looks again instead of asking for a new approval', () => {
+    const run = given({ steps: [toolStep('s', 'pay')] }).when(prepared('s', { of: 's' }, { policy: asks({ expiresInMs: 5_000 }) }));
+    const sent = run.when(said('ann', { kind: 'approve', approvalId: Object.keys(run.state.approvals)[0] ?? '' })).when(returned('c1', 1, { kind: 'unknown', why: '?' }), said('ann', { kind: 'pause', reason: '' }));
+    const held = look(sent, keyed).then(['RecoveryChecked', { decision: 'retry' }]);
+    held.after(6_000).when(said('ann', { kind: 'resume' })).then('RunResumed', 'ToolCallUnknown').thenNeeds('gate:c1#2');
+  });
+});
+
+describe('a person decides', () => {
+  const asked = (): GivenRun => look(doubt('mail'), { ledger: dead(), lookUp: { kind: 'none' } });
+  const resolve = (verdict: 'happened' | 'not-happened' | 'give-up', reference?: string): GivenRun =>
+    asked().when(said('ann', { kind: 'resolve', callId: 'c1', verdict, ...(reference ? { reference } : {}) }));
+  test('it happened: recorded with the reference', () => {
+    resolve('happened', 'receipt 7').then('HumanDecided', ['ToolCallSucceeded', { via: 'person', output: { value: { reference: 'receipt 7' } } }], 'StepCompleted', 'RunCompleted').thenHears('done');
+  });
+  test('it did not: sent again under the same key, taking the dead claim over', () => {
+    const run = resolve('not-happened').then('HumanDecided', ['ToolCallRequested', { attempt: 2 }]);
+    expect(run.needs[0]).toMatchObject({ takeOver: 4 });
+  });
+  test('give up: the step fails as unknown', () => {
+    resolve('give-up').then('HumanDecided', ['ToolCallFailed', { failure: { class: 'unknown', code: 'given-up', message: 'Nobody knows whether it happened; a person gave it up.' } }], 'StepFailed', 'RunBlocked');
+  });
+  test('a second answer hears who was first', () => {
+    resolve('happened', 'x').when(said('bob', { kind: 'resolve', callId: 'c1', verdict: 'give-up' })).thenHears('closed');
+    const two = given({ steps: [toolStep('s', 'mail'), toolStep('t', 'mail')] }).when(prepared('s')).when(returned('c1', 1, { kind: 'unknown', why: '?' }));
+    const done = look(two, { ledger: dead(), lookUp: { kind: 'none' } }).when(said('ann', { kind: 'resolve', callId: 'c1', verdict: 'happened', reference: 'x' }));
+    done.when(said('bob', { kind: 'resolve', callId: 'c1', verdict: 'give-up' })).thenHears('already-decided');
+  });
+  test('the decision may be named by its own id', () => {
+    const id = Object.keys(asked().state.decisions)[0] ?? '';
+    asked().when(said('ann', { kind: 'resolve', callId: id, verdict: 'give-up' })).thenHears('done');
+  });
+  test('news of the effect that comes first closes the question', () => {
+    const run = asked().when(returned('c1', 1, succeeded())).then('ToolCallSucceeded', 'StepCompleted', 'RunCompleted');
+    expect(run.state.decisions).toEqual({});
+  });
+});
+
+test('all five questions are answered in writing, in order, each time', () => {
+  const run = look(doubt('pay', { resourceVersion: 'v1' }), { ledger: { state: 'released' }, resourceVersion: 'v1' });
+  const [checked] = run.events;
+  const { findings } = checked?.data as { findings: { question: number; verdict: string }[] };
+  expect(findings.map(({ question, verdict }) => [question, verdict])).toEqual([[1, 'not cancelled'], [2, 'not needed'], [3, 'unchanged'], [4, 'send'], [5, 'hold']]);
+});
+
+test('an answer of an older look changes nothing', () => {
+  const run = look(doubt('mail'), { ledger: { state: 'live', leaseUntil: now + 9_000 } });
+  look(run, { ledger: { state: 'none' } }, 1).then();
+  look(run, { ledger: { state: 'none' } }, 5).then();
+});
+
+test('a restored run has its requests with an effect looked up, and makes the others again', () => {
+  const run = given({ steps: [toolStep('s', 'mail'), toolStep('r', 'read'), toolStep('m', 'read', { action: { type: 'model', prompt: 'p' } })] }).when(prepared('s'));
+  const restored = run.when({ type: 'Restore', epoch: 2, executionId: 'x2', why: 'gone' });
+  restored.then('RunRestored', ['ToolCallRequested', { attempt: 2 }], ['ModelCallRequested', { attempt: 2 }]);
+  expect(restored.needs.map((need) => need.id)).toContain('gate:c3#1');
+});
+
+test('an execution that finds a request with an effect under way takes it over within its epoch, once', () => {
+  const run = given({ steps: [toolStep('s', 'mail')] }).when(prepared('s'));
+  const again = run.when({ type: 'Restore', epoch: 1, executionId: 'x2', why: 'rolled' }).then('RunRestored').thenNeeds('gate:c1#1');
+  again.when({ type: 'Restore', epoch: 1, executionId: 'x2', why: 'rolled' }).then();
+  given({ steps: [toolStep('s', 'read')] }).when({ type: 'Restore', epoch: 1, executionId: 'x2', why: 'rolled' }).then();
+});
+
+test('after a look at a new ledger, no claim in that ledger means not sent since', () => {
+  const asked = look(doubt('mail'), { ledger: { state: 'none' }, incarnation: 'ledger-1', lookUp: { kind: 'none' } }).then(['RecoveryChecked', { incarnation: 'ledger-1' }], 'HumanDecisionRequested');
+  const sent = asked.when(said('ann', { kind: 'resolve', callId: 'c1', verdict: 'not-happened' }));
+  expect(sent.needs[0]).toMatchObject({ kind: 'call', ledgerIncarnation: 'ledger-1' });
+  const again = sent.when(returned('c1', 2, { kind: 'in-doubt', why: '?' }));
+  look(again, { ledger: { state: 'none' }, incarnation: 'ledger-1' }, 2).then(['RecoveryChecked', { decision: 'send' }], 'ToolCallRequested');
+});
