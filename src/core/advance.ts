@@ -2,7 +2,7 @@
 // need at a time (I2: its event is written before the world is asked). Called until nothing is new; every call makes progress.
 import { draft } from './draft';
 import type { Draft } from './events';
-import { isReady, mayBegin } from './lookups';
+import { callOf, isReady, mayBegin } from './lookups';
 import { needsOf } from './needs';
 import { expireApproval } from './rules/approvals';
 import { breach } from './rules/budgets';
@@ -68,7 +68,7 @@ function beginModel(state: State, need: ModelNeed): Draft {
 
 function beginCall(state: State, need: CallNeed, now: number): Draft {
   if (need.approval && need.approval.expiresAt <= now) {
-    if (state.calls[need.callId]?.unsure) return draft('ToolCallUnknown', { callId: need.callId, attempt: need.attempt - 1, why: 'its approval expired between two attempts; what the first did is looked up' }, need.callId);
+    if (callOf(state, need.callId)?.unsure) return draft('ToolCallUnknown', { callId: need.callId, attempt: need.attempt - 1, why: 'its approval expired between two attempts; what the first did is looked up' }, need.callId);
     return draft('ApprovalVoided', { approvalId: need.approval.approvalId, callId: need.callId, why: 'it expired before the call was made' }, need.approval.approvalId);
   }
   const reserved: Usage = { calls: 1, tokens: 0, microUsd: 0, failures: 0 };

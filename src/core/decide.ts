@@ -31,7 +31,7 @@ export function decide(state: State, command: Command, now: number): Decision {
     case 'CheckpointReturned': return command.result.kind === 'saved' && command.result.version > state.checkpointed
       ? only([draft('CheckpointSaved', { version: command.result.version, ref: command.result.ref })]) : nothing;
     case 'Cancel': return state.cancel ? nothing : only(requestCancel(state, command.actor, command.reason, now));
-    case 'Malformed': return state.remembered.some((one) => one.id === command.messageId) ? nothing : refuse(command.messageId, command.actor, 'refused', command.why);
+    case 'Malformed': return malformed(state, command);
   }
 }
 
@@ -47,6 +47,11 @@ function start(state: State, command: Extract<Command, { type: 'Start' }>): Deci
     return only([created, draft('RunFailed', { failure: { class: 'argument', code: 'plan', message: reasons.join(' ').slice(0, 1000) }, artifacts: [] })]);
   }
   return only([created, draft('PlanAccepted', { planVersion: 1, by: 'declared', goal: plan.goal ?? '', add: plan.add, drop: [], ...(plan.planRef ? { planRef: plan.planRef } : {}) })]);
+}
+
+function malformed(state: State, { messageId, why, actor }: Extract<Command, { type: 'Malformed' }>): Decision {
+  const before = state.remembered.find((one) => one.id === messageId);
+  return before ? { events: [], answer: before.answer } : refuse(messageId, actor, 'refused', why);
 }
 
 /** Digest of what a message says, without who sent it and when. */

@@ -8,6 +8,9 @@ export function entryOf<T>(record: Record<string, T>, name: string): T | undefin
   return Object.prototype.hasOwnProperty.call(record, name) ? record[name] : undefined;
 }
 
+/** A call that is open. */
+export const callOf = (state: State, callId: string): CallState | undefined => entryOf(state.calls, callId);
+
 export const isOver = (state: State): boolean => state.end !== null;
 
 export function stepOf(state: State, stepId: string | undefined): StepState | undefined {

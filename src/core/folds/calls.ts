@@ -1,6 +1,6 @@
 // Folds of model and tool calls, their retries and their recovery: how a call's state follows its events.
 import { iso } from '../iso';
-import { stepOf, toolOf } from '../lookups';
+import { callOf, stepOf, toolOf } from '../lookups';
 import { NO_USAGE, add } from '../rules/budgets';
 import type { EventOf } from '../events';
 import type { ErrorClass } from '../failure';
@@ -8,7 +8,7 @@ import type { CallState, EffectDone, State } from '../state';
 import { CAPS, type Fold, closeCall, keep, last, release, setCall, setStep, without } from './parts';
 
 export const modelCallRequested: Fold<'ModelCallRequested'> = (state, { data, at, seq }) => {
-  const old = state.calls[data.callId];
+  const old = callOf(state, data.callId);
   const call: CallState = {
     callId: data.callId, callSeq: data.callSeq, kind: 'model', phase: 'sent', purpose: data.purpose, stepId: data.stepId,
     tool: 'model', version: '1.0.0', effect: 'none', key: '', attempt: data.attempt, failures: old?.failures ?? 0, dueAt: 0,
@@ -20,7 +20,7 @@ export const modelCallRequested: Fold<'ModelCallRequested'> = (state, { data, at
 };
 
 export const modelCallSucceeded: Fold<'ModelCallSucceeded'> = (state, { data }) => {
-  const purpose = state.calls[data.callId]?.purpose;
+  const purpose = callOf(state, data.callId)?.purpose;
   const next = closeCall(state, data.callId);
   return { ...next, spent: add(next.spent, data.usage), modelReached: true, turns: next.turns + (purpose === 'plan' ? 1 : 0) };
 };
@@ -28,7 +28,7 @@ export const modelCallSucceeded: Fold<'ModelCallSucceeded'> = (state, { data }) 
 export const modelCallFailed: Fold<'ModelCallFailed'> = (state, { data }) => {
   const spent = { ...state, spent: add(state.spent, data.usage) };
   if (data.final) return closeCall(spent, data.callId);
-  const failures = (state.calls[data.callId]?.failures ?? 0) + 1;
+  const failures = (callOf(state, data.callId)?.failures ?? 0) + 1;
   return setCall(release(spent, data.callId), data.callId, { phase: 'failed', failures });
 };
 
@@ -46,7 +46,7 @@ export const callPrepared: Fold<'CallPrepared'> = (state, { data, at }) => {
 };
 
 export const toolCallRequested: Fold<'ToolCallRequested'> = (state, { data, at }) => {
-  const old = state.calls[data.callId];
+  const old = callOf(state, data.callId);
   const undone = data.undoOf === undefined ? undefined : state.effects.find((done) => done.callId === data.undoOf);
   const fresh: CallState = {
     callId: data.callId, callSeq: data.callSeq, kind: 'tool', phase: 'sent', stepId: data.stepId,
@@ -65,7 +65,7 @@ export const toolCallRequested: Fold<'ToolCallRequested'> = (state, { data, at }
 };
 
 export const toolCallSucceeded: Fold<'ToolCallSucceeded'> = (state, { data }) => {
-  const call = state.calls[data.callId];
+  const call = callOf(state, data.callId);
   const next = closeCall(state, data.callId);
   const spent = { ...next, spent: add(next.spent, { ...NO_USAGE, calls: 1 }) };
   if (!call) return spent;
@@ -87,7 +87,7 @@ function markUndone(state: State, callId: string, undone: EffectDone['undone']):
 const UNCOUNTED: ReadonlySet<ErrorClass> = new Set(['cancelled', 'rejected', 'expired', 'policy']);
 
 export const toolCallFailed: Fold<'ToolCallFailed'> = (state, { data }) => {
-  const call = state.calls[data.callId];
+  const call = callOf(state, data.callId);
   if (!call) return state;
   const counts = UNCOUNTED.has(data.failure.class) ? 0 : 1;
   const spent = { ...state, spent: add(state.spent, { ...NO_USAGE, calls: call.attempt > 0 ? 1 : 0, failures: counts }) };
@@ -103,7 +103,7 @@ export const toolCallFailed: Fold<'ToolCallFailed'> = (state, { data }) => {
 
 /** In a run that is being cancelled, what the gate could not settle either goes into the report and is left to a person. */
 export const toolCallUnknown: Fold<'ToolCallUnknown'> = (state, { data, at }) => {
-  const call = state.calls[data.callId];
+  const call = callOf(state, data.callId);
   const looked = call?.phase === 'doubt' || call?.phase === 'person';
   if (!state.cancel || !call || !looked) return setCall(state, data.callId, { phase: 'doubt', dueAt: at, why: data.why, unsure: true });
   const closed = closeCall(call.undoOf === undefined ? state : markUndone(state, call.undoOf, 'failed'), data.callId);
@@ -112,7 +112,7 @@ export const toolCallUnknown: Fold<'ToolCallUnknown'> = (state, { data, at }) =>
 };
 
 export const retryScheduled: Fold<'RetryScheduled'> = (state, { data }) => {
-  if (data.stepId !== undefined && !state.calls[data.callId]) {
+  if (data.stepId !== undefined && !callOf(state, data.callId)) {
     const step = stepOf(state, data.stepId);
     return setStep(state, data.stepId, { prepared: (step?.prepared ?? 0) + 1, prepareFailures: (step?.prepareFailures ?? 0) + 1, wakeAt: data.dueAt });
   }
@@ -120,7 +120,7 @@ export const retryScheduled: Fold<'RetryScheduled'> = (state, { data }) => {
 };
 
 export const recoveryChecked: Fold<'RecoveryChecked'> = (state, { data, at }) => {
-  const call = state.calls[data.callId];
+  const call = callOf(state, data.callId);
   if (!call) return state;
   const known = data.decision === 'send' || data.decision === 'retry' ? { unsure: data.unsure } : {};
   // What comes after this look is claimed in the ledger that was looked at.
@@ -136,7 +136,7 @@ export const recoveryChecked: Fold<'RecoveryChecked'> = (state, { data, at }) =>
 };
 
 export const humanDecisionRequested: Fold<'HumanDecisionRequested'> = (state, { data, at }) => {
-  const tool = state.calls[data.callId]?.tool ?? '';
+  const tool = callOf(state, data.callId)?.tool ?? '';
   const next = setCall(state, data.callId, { phase: 'person', decisionId: data.decisionId });
   return { ...next, asked: next.asked + 1, decisions: { ...next.decisions, [data.decisionId]: { decisionId: data.decisionId, callId: data.callId, tool, why: data.why, askedAt: at } } };
 };

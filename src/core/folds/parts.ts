@@ -1,4 +1,5 @@
 // How a fold replaces one part of a state without touching the old one, and how capped lists are trimmed (I3, I10).
+import { callOf } from '../lookups';
 import { NO_USAGE, subtract } from '../rules/budgets';
 import type { EventOf, EventType } from '../events';
 import type { CallState, State, StepState } from '../state';
@@ -14,7 +15,7 @@ export function setStep(state: State, stepId: string | undefined, change: Partia
 }
 
 export function setCall(state: State, callId: string, change: Partial<CallState>): State {
-  const call = state.calls[callId];
+  const call = callOf(state, callId);
   return call ? { ...state, calls: { ...state.calls, [callId]: { ...call, ...change } } } : state;
 }
 
@@ -32,7 +33,7 @@ export const last = <T>(list: T[], cap: number): T[] => (list.length > cap ? lis
 
 /** Gives back what a call has reserved. */
 export function release(state: State, callId: string): State {
-  const call = state.calls[callId];
+  const call = callOf(state, callId);
   if (!call) return state;
   return setCall({ ...state, reserved: subtract(state.reserved, call.reserved) }, callId, { reserved: NO_USAGE });
 }

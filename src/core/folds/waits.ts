@@ -3,10 +3,10 @@ import type { EventOf } from '../events';
 import type { State } from '../state';
 import { CAPS, type Fold, closeCall, keep, setCall, setStep, without } from './parts';
 import { iso } from '../iso';
-import { stepOf } from '../lookups';
+import { callOf, entryOf, stepOf } from '../lookups';
 
 export const approvalRequested: Fold<'ApprovalRequested'> = (state, { data, at }) => {
-  const stepId = state.calls[data.callId]?.stepId ?? '';
+  const stepId = callOf(state, data.callId)?.stepId ?? '';
   const next = setCall(state, data.callId, { phase: 'asking', approvalId: data.approvalId, approvedUntil: 0 });
   const approval = { approvalId: data.approvalId, callId: data.callId, stepId, binding: data.binding, rule: data.rule, expiresAt: data.expiresAt, onDeadline: data.onDeadline, askedAt: at, granted: [], ...(data.previewRef ? { previewRef: data.previewRef } : {}) };
   return { ...next, asked: next.asked + 1, approvals: { ...next.approvals, [data.approvalId]: approval } };
@@ -17,7 +17,7 @@ function close(state: State, approvalId: string, kind: 'already-decided' | 'expi
 }
 
 export const approvalGranted: Fold<'ApprovalGranted'> = (state, { data, at }) => {
-  const approval = state.approvals[data.approvalId];
+  const approval = entryOf(state.approvals, data.approvalId);
   if (!approval) return state;
   const granted = [...approval.granted, ...data.actors];
   if (!data.final) return { ...state, approvals: { ...state.approvals, [data.approvalId]: { ...approval, granted } } };
@@ -34,7 +34,7 @@ export const approvalExpired: Fold<'ApprovalExpired'> = (state, { data, at }) =>
 
 /** The prepared call goes with its approval: the step is prepared anew, under a new key. */
 export const approvalVoided: Fold<'ApprovalVoided'> = (state, { data }) => {
-  const stepId = state.calls[data.callId]?.stepId;
+  const stepId = callOf(state, data.callId)?.stepId;
   const next = data.approvalId === null ? state : close(state, data.approvalId, 'expired', `The approval is void: ${data.why}`);
   return setStep(closeCall(next, data.callId), stepId, { status: 'pending', callId: undefined });
 };

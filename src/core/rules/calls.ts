@@ -4,7 +4,7 @@ import { type Decision, draft, nothing, only } from '../draft';
 import type { Draft } from '../events';
 import type { Failure } from '../failure';
 import { askId, callIdOf, callKey, majorOf } from '../keys';
-import { stepOf, toolOf } from '../lookups';
+import { callOf, stepOf, toolOf } from '../lookups';
 import type { CallState, State } from '../state';
 import type { CallResult, PrepareResult } from '../world';
 import { askApproval } from './approvals';
@@ -51,7 +51,7 @@ function prepareFailed(state: State, stepId: string, n: number, failures: number
 }
 
 export function callReturned(state: State, callId: string, attempt: number, result: CallResult, now: number): Decision {
-  const call = state.calls[callId];
+  const call = callOf(state, callId);
   if (!call || call.kind !== 'tool' || call.attempt !== attempt || !['sent', 'doubt', 'person'].includes(call.phase)) return nothing;
   if (result.kind === 'succeeded') {
     return only(succeeded(state, call, { output: result.output, summary: result.summary, via: result.via, settled: result.settled }, result));

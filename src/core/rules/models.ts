@@ -7,7 +7,7 @@ import type { PlanPatch } from '../plan';
 import type { Usage } from '../run';
 import type { CallState, State } from '../state';
 import type { ModelResult } from '../world';
-import { callsOf, mayHaveHappened } from '../lookups';
+import { callOf, callsOf, mayHaveHappened } from '../lookups';
 import { artifactsOf } from './cancellation';
 import { checkPatch } from './planning';
 import { backoffMs, mayRetry } from './retries';
@@ -16,7 +16,7 @@ const MODEL_ATTEMPTS = 5;
 const MODEL_BACKOFF_MS = 1000;
 
 export function modelReturned(state: State, callId: string, attempt: number, result: ModelResult, now: number): Decision {
-  const call = state.calls[callId];
+  const call = callOf(state, callId);
   if (!call || call.kind !== 'model' || call.attempt !== attempt || call.phase !== 'sent') return nothing;
   if (result.kind === 'failed') return only(failed(state, call, result.failure, result.usage, now));
   const { usage, output } = result;

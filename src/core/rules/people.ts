@@ -2,7 +2,7 @@
 // Every answer is a value; what cannot be done is refused with a sentence that leads on.
 import { type Decision, answer, draft, refuse } from '../draft';
 import type { Draft } from '../events';
-import { callsOf, stepOf } from '../lookups';
+import { callOf, callsOf, stepOf } from '../lookups';
 import type { Message, MessageBody } from '../message';
 import type { Budget } from '../run';
 import type { State } from '../state';
@@ -15,7 +15,7 @@ type Body<K extends MessageBody['kind']> = Extract<MessageBody, { kind: K }>;
 
 export function resolve(state: State, message: Message, body: Body<'resolve'>): Decision {
   const open = Object.values(state.decisions).find((asked) => asked.callId === body.callId || asked.decisionId === body.callId);
-  const call = open ? state.calls[open.callId] : undefined;
+  const call = open ? callOf(state, open.callId) : undefined;
   if (!open || !call) return notOpen(state, message, body.callId, 'open decision about call');
   const decided = draft('HumanDecided', {
     decisionId: open.decisionId, callId: call.callId, verdict: body.verdict, actor: message.actor,
@@ -25,7 +25,7 @@ export function resolve(state: State, message: Message, body: Body<'resolve'>): 
 }
 
 function resolved(state: State, callId: string, body: Body<'resolve'>): Draft[] {
-  const call = state.calls[callId];
+  const call = callOf(state, callId);
   if (!call) return [];
   const stepId = call.undoOf === undefined ? call.stepId : undefined;
   switch (body.verdict) {

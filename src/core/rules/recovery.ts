@@ -4,7 +4,7 @@
 import { type Decision, draft, nothing, only } from '../draft';
 import type { Draft, Finding, GateDecision } from '../events';
 import { askId } from '../keys';
-import { ledgerOf, toolOf } from '../lookups';
+import { callOf, ledgerOf, toolOf } from '../lookups';
 import type { CallState, State } from '../state';
 import type { GateEvidence } from '../world';
 import { finalFailure, succeeded } from './outcomes';
@@ -15,7 +15,7 @@ const LOOK_AGAIN_MS = 1000;
 interface Verdict { decision: GateDecision; why: string; againAt?: number; absent?: number; unsure?: true }
 
 export function gateReturned(state: State, callId: string, n: number, seen: GateEvidence, now: number): Decision {
-  const call = state.calls[callId];
+  const call = callOf(state, callId);
   if (!call || call.phase !== 'doubt' || call.gate + 1 !== n) return nothing;
   const verdict = judge(state, call, seen, now);
   const fence = seen.ledger.state === 'dead' || seen.ledger.state === 'unknown' ? seen.ledger.fence : undefined;
