@@ -1,4 +1,5 @@
 // The public names of longhaul: what a user's tools, policy and configuration are written with. Owns nothing.
+// What is not named here is not public and may change in any version.
 export { defineTool, inputSchema, modelToolSpec, toolManifest } from './adapters/tools/define-tool';
 export { BUILT_IN_RULES, tablePolicy } from './adapters/policy/table';
 export type { PolicyRule, PolicyTable } from './adapters/policy/table-schema';

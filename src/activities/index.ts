@@ -1,4 +1,5 @@
 // All hands by their names in history, made from what the composition root gives. Names freeze with the first history.
+// Joins only; each hand has a file of its own.
 import { makeAppend, makeRead } from './append';
 import { makeCall } from './call';
 import { cancelSelf } from './cancel-self';

@@ -1,4 +1,5 @@
 // Small constructors that every rule uses: typed drafts of events and answers to senders. No rule stands here.
+// Pure; a draft has no number and no time yet, the turn stamps them.
 import type { Draft, EventData, EventType } from './events';
 import type { MessageAnswer } from './message';
 import type { Actor } from './run';

@@ -1,4 +1,5 @@
 // The state of a run before its first event. Every member has its final type, so that `evolve` is total.
+// Holds no rule.
 import { NO_USAGE } from './rules/budgets';
 import { CONDUCTOR, type ArtifactRef } from './run';
 import { LAW, STATE_VERSION, type State } from './state';

@@ -1,4 +1,5 @@
 // Times as people read them. The only file of the core that may use Date, and only to format: it never asks for the time (I1).
+// Total, because folds and rules call it (I7).
 
 const LAST_MS = 8_640_000_000_000_000;
 

@@ -1,4 +1,5 @@
 // Questions about a state that more than one rule asks. Reads only; decides nothing.
+// Pure and cheap: rules, folds and needs share them.
 import type { Output, ToolManifest } from './run';
 import type { CallState, State, StepState } from './state';
 import type { CallArgs } from './world';

@@ -1,4 +1,5 @@
 // Port: policy, asked once for a prepared call and before anything is dispatched. Denies what it does not know.
+// Owns no rule; the adapter in adapters/policy reads them from a table.
 import type { PolicyVerdict } from '../core/events';
 import type { Effect } from '../core/run';
 

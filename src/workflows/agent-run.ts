@@ -32,7 +32,7 @@ export async function agentRun(input: RunInput): Promise<RunEnd> {
 
 async function conduct(input: RunInput, inbox: Inbox, desk: Desk, native: { cancelled: boolean }): Promise<RunEnd> {
   const opened = await open(input);
-  if (opened.kind === 'refused') throw ApplicationFailure.nonRetryable(opened.why, 'RunRefused');
+  if (opened.kind === 'refused') throw bare(ApplicationFailure.nonRetryable(opened.why, 'RunRefused'));
   const flights = new Flights(input, (command, needId) => void inbox.submit(command, needId));
   const pump = new Pump(input, inbox, flights, await stateOf(input.runId, opened));
   if (opened.kind === 'superseded') return leave(pump);
@@ -74,7 +74,13 @@ async function leave(pump: Pump): Promise<RunEnd> {
 }
 
 function conclude({ end }: State): RunEnd {
-  if (end?.status === 'failed') throw ApplicationFailure.nonRetryable(end.failure?.message ?? end.summary, 'RunFailed');
-  if (end?.status === 'cancelled') throw new CancelledFailure(end.summary);
+  if (end?.status === 'failed') throw bare(ApplicationFailure.nonRetryable(end.failure?.message ?? end.summary, 'RunFailed'));
+  if (end?.status === 'cancelled') throw bare(new CancelledFailure(end.summary));
   return { status: 'completed', outcome: end?.outcome ?? null, summary: end?.summary ?? '' };
+}
+
+/** Without its stack: that names files of the worker's machine, and would stand in history. */
+function bare<E extends Error>(error: E): E {
+  error.stack = '';
+  return error;
 }

@@ -1,4 +1,5 @@
 // Folds of model and tool calls, their retries and their recovery: how a call's state follows its events.
+// Pure and total: an event of an unknown call leaves the state as it is (I3, I7).
 import { iso } from '../iso';
 import { callOf, stepOf, toolOf } from '../lookups';
 import { NO_USAGE, add } from '../rules/budgets';

@@ -1,4 +1,5 @@
 // How a fold replaces one part of a state without touching the old one, and how capped lists are trimmed (I3, I10).
+// Pure; every fold goes through these, so that nothing shares members with an older state.
 import { callOf } from '../lookups';
 import { NO_USAGE, subtract } from '../rules/budgets';
 import type { EventOf, EventType } from '../events';

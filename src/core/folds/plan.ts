@@ -1,4 +1,5 @@
 // Folds of the plan and its steps, with the trimming that keeps a run of any length flat.
+// Pure and total (I3, I7); all trimming of steps stands here, so that every reader of the journal trims alike (I10).
 import type { State, StepState } from '../state';
 import { isSettled } from '../lookups';
 import { CAPS, type Fold, closeCall, last, setStep } from './parts';

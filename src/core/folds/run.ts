@@ -1,4 +1,5 @@
 // Folds of the run as a whole: its beginning, its budget, its stops and its ends.
+// Pure and total (I3, I7).
 import type { State } from '../state';
 import { NO_USAGE } from '../rules/budgets';
 import { CAPS, type Fold, keep, last } from './parts';

@@ -1,4 +1,5 @@
 // Folds of everything that waits: approvals, questions, plain waits.
+// Pure and total (I3, I7); what is over stays in the capped list `closed`, so that a late answer hears who decided.
 import type { EventOf } from '../events';
 import type { State } from '../state';
 import { CAPS, type Fold, closeCall, keep, setCall, setStep, without } from './parts';

@@ -1,4 +1,5 @@
 // Budgets: reserved before a call, settled after it, never shown below zero. A breach stops new work and asks a person.
+// Pure arithmetic on integers; what counts as a call or a failure is said by the folds.
 import { draft } from '../draft';
 import type { Draft } from '../events';
 import type { Budget, Usage } from '../run';

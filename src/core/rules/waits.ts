@@ -1,4 +1,5 @@
 // Questions to people and plain waits of a plan: opened when their step is due, answered once, expired on purpose.
+// Deadlines are judged in every turn; who may decide an approval is approvals.ts.
 import { type Decision, answer, draft, refuse } from '../draft';
 import type { Draft } from '../events';
 import type { Message } from '../message';

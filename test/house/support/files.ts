@@ -21,7 +21,7 @@ export function machineTraces(source: string): string[] {
   return source.split('\n').flatMap((line, i) => MACHINE.filter(([, pattern]) => pattern.test(line)).map(([what]) => `${i + 1}: ${what}`));
 }
 
-const UNKEPT = /(?<![\w$])(?:x(?:it|test|describe)|f(?:it|describe)|(?:test|it|describe)(?:\.\w+)*\.(?:skip|only|todo|skipIf|runIf))(?![\w$])/;
+const UNKEPT = /(?:^|[\s;{(])(?:x(?:it|test|describe)|f(?:it|describe))\(|(?<![\w$])(?:test|it|describe)(?:\.\w+)*\.(?:skip|only|todo|skipIf|runIf)(?![\w$])/;
 
 /** The lines of a test file that skip a test, run it alone or only announce it. */
 export function unkeptPromises(source: string): string[] {
