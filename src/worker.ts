@@ -3,20 +3,22 @@
 import { existsSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { makeHands, type HandsDeps, type WorkerFacts } from './activities';
 import { makeModel } from './activities/model';
 import type { Config, HistoryLimits } from './config';
-import { resolveAgents, secretResolver, serviceResolver } from './adapters/config/resolve';
+import { ownerGone, ownerHere } from './adapters/claims/owner';
+import { startReaper, type ReaperSettings } from './adapters/claims/reaper';
+import { resolveAgents, secretResolver, serviceResolver, toolsByName } from './adapters/config/resolve';
 import { installCrashPointFromEnv } from './adapters/crash/kill-at';
 import { installLogger, type Log } from './adapters/logging/logger';
 import { modelById, modelIdFromEnv } from './adapters/models/from-env';
 import { tablePolicy } from './adapters/policy/table';
 import { openStores, type Stores } from './adapters/stores/open-stores';
-import { identify, isRunning } from './adapters/temporal/process-identity';
 import { checkSearchAttributes } from './adapters/temporal/search-attributes';
 import { modelToolSpec, toolConcurrency } from './adapters/tools/define-tool';
-import { TASK_QUEUE } from './messages';
+import { TASK_QUEUE, workflowIdOf } from './messages';
 import type { ModelPort } from './ports/model';
 import type { ToolDefinition } from './ports/tool';
 
@@ -63,17 +65,20 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
   try {
     const hands = makeHands(await depsOf(settings, stores, connection, log));
     const worker = await Worker.create({ ...options(settings), connection, activities: hands });
-    return { worker, run: () => polling(worker, close), shutdown: () => worker.shutdown() };
+    const reaping = { ledger: stores.ledger, client: new Client({ connection, namespace: settings.namespace }), namespace: settings.namespace ?? 'default', workflowIdOf, log: log.info };
+    return { worker, run: () => polling(worker, reaping, close), shutdown: () => worker.shutdown() };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function polling(worker: Worker, close: () => Promise<void>): Promise<void> {
+async function polling(worker: Worker, reaping: ReaperSettings, close: () => Promise<void>): Promise<void> {
+  const reaper = startReaper(reaping);
   try {
     await worker.run();
   } finally {
+    reaper.stop();
     await close();
   }
 }
@@ -100,9 +105,7 @@ function workflows(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'> {
 
 async function depsOf(settings: WorkerSettings, stores: Stores, connection: NativeConnection, log: Log): Promise<HandsDeps> {
   const { config, stateDir, folder = process.cwd() } = settings;
-  const self = identify(process.pid);
-  const host = os.hostname();
-  const tools = new Map(config.tools.map((tool) => [tool.name, tool]));
+  const tools = toolsByName(config);
   return {
     ...stores,
     policy: config.policy ?? tablePolicy({ name: 'built-in', rules: [] }),
@@ -113,8 +116,8 @@ async function depsOf(settings: WorkerSettings, stores: Stores, connection: Nati
     secret: secretResolver(config, folder),
     resources: config.resources ?? {},
     model: modelOf(stores, tools),
-    owner: { host, pid: process.pid, processStart: self?.startedAt ?? 'unknown', worker: settings.identity ?? identityOf() },
-    ownerGone: (owner) => owner.host === host && owner.processStart !== 'unknown' && !isRunning({ pid: owner.pid, startedAt: owner.processStart }),
+    owner: ownerHere(settings.identity ?? identityOf()),
+    ownerGone,
     build: buildName(),
     worker: await factsOf(settings, connection, log),
     log: (message, about) => log.info(message, about),

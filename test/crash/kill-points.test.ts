@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { canonical } from '../../src/core/canonical';
 import type { State } from '../../src/core/state';
 import { drive, EVERYTHING } from '../rig/drive';
-import { startRig, type Rig } from '../rig/rig';
+import { sleep, startRig, type Rig } from '../rig/rig';
 
 /** The last event of each batch that the plan leads to, with its number among batches of that kind. */
 const BATCHES = ['ToolCallRequested:1', 'ToolCallRequested:2', 'ToolCallRequested:3', 'StepCompleted:1', 'StepCompleted:2', 'QuestionOpened', 'WaitStarted', 'ApprovalRequested', 'RunCompleted'];
@@ -73,4 +73,20 @@ test('R4.3 a kill inside a call that nobody can look up asks a person, and the a
   const { state, status } = await rig.end(runId);
   expect([status, state.end?.outcome, rig.effects(runId).length]).toEqual(['COMPLETED', 'full', 1]);
   await worker.stop();
+});
+
+test('R1.4 a call in flight whose process died on this host goes to its gate without waiting for the heartbeat', async () => {
+  const worker = await rig.worker({ taskQueue: 'reaped' });
+  const plan = { goal: 'Once', steps: [{ id: 'stamp', title: 'Stamp', action: { type: 'tool', tool: 'stamp', args: { text: 'slow', before: 3_000 } } }] };
+  const runId = await rig.run({ plan, taskQueue: 'reaped' });
+  await rig.until(runId, (state) => Object.values(state.calls)[0]?.phase === 'sent');
+  for (let i = 0; i < 100 && (await rig.stores.ledger.byRun(runId)).length === 0; i += 1) await sleep(50);
+  await worker.kill();
+  const next = await rig.worker({ taskQueue: 'reaped' });
+  const ready = Date.now();
+  await rig.until(runId, (_, events) => events.some((event) => event.type === 'RecoveryChecked'));
+  expect(Date.now() - ready).toBeLessThan(4_000);
+  const { status } = await rig.end(runId);
+  expect([status, rig.effects(runId).length, (await rig.stores.ledger.byRun(runId))[0]?.fence]).toEqual(['COMPLETED', 1, 2]);
+  await next.kill();
 });

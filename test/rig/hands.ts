@@ -2,13 +2,13 @@
 // written by each test. What a test bends (a store that fails, a lease that is lost) it bends by wrapping one port.
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import os, { tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { z } from 'zod';
 import type { HandsDeps } from '../../src/activities';
 import type { Asked } from '../../src/activities/types';
-import { identify, isRunning } from '../../src/adapters/temporal/process-identity';
+import { ownerGone, ownerHere } from '../../src/adapters/claims/owner';
 import { tablePolicy } from '../../src/adapters/policy/table';
 import { openStores } from '../../src/adapters/stores/open-stores';
 import { defineTool, toolConcurrency } from '../../src/adapters/tools/define-tool';
@@ -51,8 +51,7 @@ export async function handsOver(tools: ToolDefinition[], over: Partial<HandsDeps
       return value;
     },
     resources: {}, model: () => Promise.reject(new Error('no model in this test')),
-    owner: { host: os.hostname(), pid: process.pid, processStart: identify(process.pid)?.startedAt ?? '', worker: 'test' },
-    ownerGone: (owner) => owner.host === os.hostname() && !isRunning({ pid: owner.pid, startedAt: owner.processStart }),
+    owner: ownerHere('test'), ownerGone,
     build: 'test', worker: { searchAttributes: false, limits: { softEvents: 2_000, hardEvents: 10_000, hardUpdates: 1_500, waitEvents: 200 } },
     log: () => undefined, ...over,
   };
