@@ -65,7 +65,8 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
   try {
     const hands = makeHands(await depsOf(settings, stores, connection, log));
     const worker = await Worker.create({ ...options(settings), connection, activities: hands });
-    const reaping = { ledger: stores.ledger, client: new Client({ connection, namespace: settings.namespace }), namespace: settings.namespace ?? 'default', workflowIdOf, log: log.info };
+    const namespace = settings.namespace ?? 'default';
+    const reaping: ReaperSettings = { ledger: stores.ledger, client: new Client({ connection, namespace }), namespace, workflowIdOf, log: (message, about) => log.info(message, about) };
     return { worker, run: () => polling(worker, reaping, close), shutdown: () => worker.shutdown() };
   } catch (error) {
     await close();
