@@ -1,8 +1,19 @@
 // The same job with a model behind real HTTP: a chat-completions server on this machine. A bad or a missing key fails the run at
 // once, with one sentence that names the fix, and is never tried again.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
 import { rulesModel } from '../../src/adapters/models/rules';
 import { startChatServer, type ChatServer } from '../../src/testing/chat-server';
 import { cli, type Cli } from './support/cli';
+
+/** A key that must not be found anywhere; the server repeats it in its refusal, as real ones do. */
+const CANARY = 'canary-7f3a91c2';
+
+/** Files under a folder that hold a text: databases, logs, artifacts. */
+function filesWith(folder: string, text: string): string[] {
+  return readdirSync(folder, { recursive: true }).map((name) => path.join(folder, String(name)))
+    .filter((file) => statSync(file).isFile() && readFileSync(file).includes(text));
+}
 
 let server: ChatServer;
 let here: Cli;
@@ -27,15 +38,16 @@ test('R10.5 with a chat-completions server as its model the job completes, and t
   expect(here.publications()).toHaveLength(1);
 });
 
-test('with a bad key the run fails within 5 s of a ready worker, with one sentence, exit 3, and is not tried again', async () => {
+test('R2.4 with a bad key the run fails within 5 s of a ready worker, with one sentence, exit 3, is not tried again, and the key is found nowhere', async () => {
   server.requests.length = 0;
-  const dev = await here.dev({ ...model(), LONGHAUL_MODEL_API_KEY: 'bad-key' });
+  const dev = await here.dev({ ...model(), LONGHAUL_MODEL_API_KEY: CANARY });
   const end = await here.run(['run', 'folder-report', '--run-id', 'bad-key', '--input', '{"folder":".","question":"Anything?"}', '--watch']);
   await dev.stop();
   expect([end.code, end.stderr]).toEqual([3, expect.stringContaining('LONGHAUL_MODEL_API_KEY')]);
   expect(end.ms).toBeLessThan(5_000);
   expect(server.requests).toHaveLength(1);
-  expect(JSON.stringify(await here.events('bad-key')) + end.stderr + end.stdout).not.toContain('bad-key-value');
+  expect(end.stderr + end.stdout).not.toContain(CANARY);
+  expect(filesWith(here.stateDir, CANARY)).toEqual([]);
 });
 
 test('with a chosen model and no key the run fails at once and names the variable', async () => {
