@@ -33,12 +33,15 @@ function failedResult({ class: kind, message }: Failure, { brief }: Detail): Jso
 async function artifactResult(ref: ArtifactRef, { inlineBytes, brief, readOn }: Detail, artifacts: Pick<ArtifactsPort, 'read'>): Promise<Json> {
   const { sha256, bytes, mediaType, summary, name } = ref;
   const artifact: Json = { sha256, bytes, mediaType, summary: brief ? summary.slice(0, 80) : summary, ...(name === undefined ? {} : { name }) };
-  const more = readOn ? ` Read it with read_artifact and this sha256.` : '';
+  const more = readOn ? ` Read it with read_artifact {"sha256":"${sha256}"}.` : '';
   if (brief || inlineBytes === 0 || !isText(mediaType)) return { artifact, note: `The content is not shown here.${more}` };
   const { text, cut } = textOf(await artifacts.read(sha256), inlineBytes);
   if (cut === null) return { artifact, text };
-  return { artifact, text, note: `Cut after ${cut} of ${bytes} bytes.${readOn ? ` Read on with read_artifact, this sha256 and start ${cut}.` : ''}` };
+  return { artifact, text, note: `Cut after ${cut} of ${bytes} bytes.${readOn ? ` Read on with read_artifact ${JSON.stringify({ sha256, from: cut, ...fewer(inlineBytes) })}.` : ''}` };
 }
+
+/** Where there is little room, half of it: the answer, with what stands around its text, shall be shown whole. */
+const fewer = (room: number): { bytes?: number } => (room < 16 * 1024 ? { bytes: Math.max(1, Math.floor(room / 2)) } : {});
 
 /** Media types whose bytes are text that a model can read. */
 export const isText = (mediaType: string): boolean => /^text\/|^application\/(.*\+)?(json|xml|yaml|x-ndjson|sql|javascript)\b/.test(mediaType);

@@ -21,6 +21,7 @@ export async function toolCallOf(deps: HandsDeps, about: CallAbout): Promise<Too
     input: spec.input ?? null,
     artifacts: {
       read: (ref) => deps.artifacts.read(ref.sha256),
+      known: (sha256) => deps.journal.refersTo(about.runId, sha256),
       write: (bytes, of) => deps.artifacts.write(typeof bytes === 'string' ? Buffer.from(bytes, 'utf8') : bytes, of),
     },
     service: (name) => deps.service(name),

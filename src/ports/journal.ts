@@ -36,6 +36,11 @@ export interface JournalPort {
   list(query: ListQuery): Promise<RunRow[]>;
   /** The run that has this open or past wait (approval, question, decision id); null when no run ever had it. */
   runOfWait(waitId: string): Promise<string | null>;
+  /**
+   * Does the run vouch for this artifact: as its input, or by an event (core/run-artifacts.ts)? An id that only stands in the
+   * arguments of a call, in a plan or in an inline value does not count.
+   */
+  refersTo(runId: string, sha256: string): Promise<boolean>;
   /** Every execution id that wrote to the run, for exports (envelope + epoch + executionId). */
   exportRows(runId: string, after: number, limit: number): Promise<{ event: RunEvent; epoch: number; executionId: string }[]>;
   /** Latest saved checkpoint of a run. */

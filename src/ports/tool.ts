@@ -27,6 +27,8 @@ export interface ToolCall {
 /** Stored bytes as a tool sees them: verified on every read. */
 export interface ToolArtifacts {
   read(ref: Pick<ArtifactRef, 'sha256'>): Promise<Uint8Array>;
+  /** Does this run vouch for the artifact: its input, outputs of its steps, what its calls produced, what people sent it? An id in arguments does not count. */
+  known(sha256: string): Promise<boolean>;
   write(bytes: Uint8Array | string, about: { mediaType: string; summary: string; name?: string }): Promise<ArtifactRef>;
 }
 

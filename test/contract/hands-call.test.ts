@@ -42,6 +42,16 @@ test('a tool gets its key, the run\'s input, and signal, service and secret; non
   expect(canonical(await rig.deps.ledger.byRun(RUN))).not.toContain('canary');
 });
 
+test('a tool is told whether its run vouches for an artifact, by the journal', async () => {
+  const known: boolean[] = [];
+  const asked: string[] = [];
+  const call = await over(toolFor(async ({ text }, { artifacts }) => { known.push(await artifacts.known(text)); return null; }), ({ journal }) => ({
+    journal: { ...journal, refersTo: async (runId, sha256) => { asked.push(`${runId} ${sha256}`); return sha256 === 'mine'; } },
+  }));
+  for (const [n, text] of ['mine', 'theirs'].entries()) await call(rig.need({ key: `k1:${n}`, argsDigest: digestOf({ text }) }, { text }));
+  expect([known, asked]).toEqual([[true, false], [`${RUN} mine`, `${RUN} theirs`]]);
+});
+
 test('R3.2 results above 512 bytes become artifacts, and artifacts in a result are named by their member', async () => {
   const call = await over(toolFor(async (_, { artifacts }) => ({ report: await artifacts.write('# Report', { mediaType: 'text/markdown', summary: 'a report' }), rest: 'x'.repeat(600) }) as unknown as Json));
   const result = await call();

@@ -14,12 +14,15 @@ import type { AgentManifest, Actor, ArtifactRef, Effect, Output, RunSpec } from 
 import type { State } from '../../src/core/state';
 import { turn } from '../../src/core/turn';
 import type { CallResult, Need } from '../../src/core/world';
+import { failureOf } from '../../src/activities/failures';
+import type { ToolCall, ToolDefinition } from '../../src/ports/tool';
 import { boundArgs, parsedArgs } from '../../src/activities/arguments';
 import { makeModel } from '../../src/activities/model';
 import { storeOutput } from '../../src/activities/outputs';
 import { modelById } from '../../src/adapters/models/from-env';
 import { openStores, type Stores } from '../../src/adapters/stores/open-stores';
 import { defineTool, modelToolSpec, toolManifest } from '../../src/adapters/tools/define-tool';
+import { readArtifact } from '../../src/adapters/tools/read-artifact';
 import { startChatServer, type ChatServer, type Reply } from '../../src/testing/chat-server';
 
 const ann: Actor = { id: 'ann', via: 'cli', assurance: 'local-user' };
@@ -32,11 +35,11 @@ let server: ChatServer;
 let folder: string;
 let n = 0;
 const sent: string[] = [];
-const tools = new Map([
+const tools = new Map<string, ToolDefinition>(([
   tool('search', 'none', ({ text }) => ({ found: text })),
   tool('read', 'none', ({ text }) => ({ content: `${text} `.repeat(4_000) })),
-  tool('publish', 'manual', ({ text }) => { sent.push(text); return { url: `/${text}` }; }, ['token']),
-].map((one) => [one.name, one]));
+  tool('publish', 'manual', ({ text }) => { sent.push(text); return { url: `/${text}` }; }, ['token']), readArtifact,
+] as ToolDefinition[]).map((one) => [one.name, one]));
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'longhaul-model-'));
@@ -58,7 +61,7 @@ async function start(options: { env?: Record<string, string>; manifest?: Partial
   const runId = `run-${++n}`;
   const model = `openai-compatible:${server.url}#tiny`;
   const agent: AgentManifest = {
-    name: 'clerk', version: '1.0.0', planner: 'model', model, tools: [...tools.values()].map((one) => toolManifest(one as never)), budget: {}, maxParallel: 8,
+    name: 'clerk', version: '1.0.0', planner: 'model', model, tools: [...tools.values()].map((one) => toolManifest(one)), budget: {}, maxParallel: 8,
     maxRejectedPlans: 3, maxOutputTokens: 1_000, maxInputTokens: 32_000, ...(options.plan === undefined ? {} : { planner: 'declared' as const }), ...options.manifest,
   };
   const spec: RunSpec = { v: 1, agent: 'clerk', input: { question: options.question ?? 'Who is right?' }, plan: null, budget: {}, owner: ann };
@@ -71,7 +74,7 @@ async function start(options: { env?: Record<string, string>; manifest?: Partial
     inputDigest: digestOf(spec), inputRef, ledgerIncarnation: 'i', plan: read && 'patch' in read ? read.patch : null,
   };
   const activity = makeModel({
-    journal: stores.journal, artifacts: stores.artifacts, tools: (name) => tools.get(name) as never, spec: modelToolSpec,
+    journal: stores.journal, artifacts: stores.artifacts, tools: (name) => tools.get(name), spec: modelToolSpec,
     models: (id) => { const found = modelById(id, options.env ?? {}); return 'port' in found ? found.port : found; },
   });
   const commands: Command[] = [{ type: 'Start', runId, epoch: 0, fresh }];
@@ -94,7 +97,10 @@ async function start(options: { env?: Record<string, string>; manifest?: Partial
     const one = tools.get(need.tool);
     if (!one) throw new Error(need.tool);
     const { args } = await boundArgs(stores.artifacts, need.call, need.argsDigest !== undefined);
-    const value = await one.execute(await parsedArgs(stores.artifacts, one as never, args, () => ''), {} as never) as Json;
+    const artifacts = { read: ({ sha256 }: Pick<ArtifactRef, 'sha256'>) => stores.artifacts.read(sha256), known: (sha256: string) => stores.journal.refersTo(runId, sha256) };
+    const given = await parsedArgs(stores.artifacts, one, args, () => '');
+    const value = await one.execute(given, { artifacts } as ToolCall).catch((error: unknown) => error) as Json | Error;
+    if (value instanceof Error) return { kind: 'failed', failure: failureOf(value), sent: true };
     const output: Output = await storeOutput(stores.artifacts, value, { name: `${need.tool}.json`, summary: `${need.tool} answered` });
     return { kind: 'succeeded', output, summary: 'ok', via: 'sent', settled: true, artifacts: [], facts: [] };
   }
@@ -145,7 +151,7 @@ describe('the model activity', () => {
     server.push({ calls: [{ tool: 'get_dat', args: {} }] }, { calls: [searchFor('a')] }, done);
     const { end } = await (await start()).go();
     expect(end?.status).toBe('completed');
-    expect(heard(1)).toEqual([{ error: 'model-output', message: expect.stringContaining('the tools are: search, read, publish, propose_plan') }]);
+    expect(heard(1)).toEqual([{ error: 'model-output', message: expect.stringContaining('the tools are: search, read, publish, read_artifact, propose_plan') }]);
   });
 
   test('B43 a model that is always wrong blocks the run after the limit; its calls are charged', async () => {
@@ -260,7 +266,36 @@ describe('the input of a model', () => {
     expect(older?.text).toBeUndefined();
     expect(latest?.text?.length).toBe(16 * 1024);
     expect(latest?.note).toMatch(/^Cut after 16384 of \d+ bytes/);
+    expect(older?.note).toContain(`read_artifact {"sha256":"${older?.artifact.sha256}"}`);
     expect((heard(1)[0] as { text: string }).text).toContain('first first');
+  });
+
+  test('a model reads a large earlier result by ranges, from where the note says, to its end', async () => {
+    const parts: string[] = [];
+    const curious = await startChatServer({ answers: ({ messages }) => {
+      const last = messages.at(-1);
+      if (last?.role !== 'tool') return { calls: [{ tool: 'read', args: { text: 'chapter' } }] };
+      const shown = JSON.parse(String(last.content)) as { text: string; note?: string };
+      const part = shown.note === undefined ? JSON.parse(shown.text) as { text: string; to: number; more: boolean; sha256: string } : undefined;
+      parts.push(part?.text ?? shown.text);
+      if (part) return part.more ? { calls: [{ tool: 'read_artifact', args: { sha256: part.sha256, from: part.to, bytes: 7_001 } }] } : done;
+      return { calls: [{ tool: 'read_artifact', args: JSON.parse(/read_artifact (\{.*\})\.$/.exec(shown.note ?? '')?.[1] ?? 'null') as Json }] };
+    } });
+    const { end, steps } = await (await start({ manifest: { model: `openai-compatible:${curious.url}#tiny` } })).go();
+    await curious.close();
+    expect(end?.status).toBe('completed');
+    expect(steps.length).toBeGreaterThan(2);
+    const large = steps[0]?.output;
+    expect(parts[0]?.length).toBe(16 * 1024);
+    expect(parts.join('')).toBe(Buffer.from(await stores.artifacts.read(large && 'ref' in large ? large.ref.sha256 : '')).toString('utf8'));
+  });
+
+  test('a model that names an artifact of another run hears that its run has none such, and goes on', async () => {
+    const foreign = await put({ secret: 'of somebody else' });
+    server.push({ calls: [{ tool: 'read_artifact', args: { sha256: foreign.sha256 } }] }, { calls: [{ tool: 'read_artifact', args: { sha256: foreign.sha256, from: 1 } }] }, done);
+    const { end } = await (await start()).go();
+    expect(end?.status).toBe('completed');
+    expect(heard()).toEqual(Array.from({ length: 2 }, () => ({ step: expect.anything(), error: 'not-found', message: expect.stringContaining('No result of this run') })));
   });
 
   test('stays within the limit of tokens over many turns, without ever orphaning a call', async () => {

@@ -21,6 +21,7 @@ export function toolCall({ input, services = {}, artifacts = new Map() }: Bench,
         if (!bytes) throw new ToolError('artifact', 'missing', `Artifact ${sha256} is missing.`);
         return bytes;
       },
+      async known(sha256) { return artifacts.has(sha256); },
       async write(data, { mediaType, summary, name }) {
         const bytes = typeof data === 'string' ? Buffer.from(data) : data;
         const sha256 = createHash('sha256').update(bytes).digest('hex');

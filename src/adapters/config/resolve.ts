@@ -6,7 +6,9 @@ import type { AgentConfig, Config } from '../../config';
 import type { Json } from '../../core/canonical';
 import { ToolError } from '../../core/failure';
 import type { AgentManifest, RunSpec } from '../../core/run';
+import type { ToolDefinition } from '../../ports/tool';
 import { toolManifest } from '../tools/define-tool';
+import { readArtifact } from '../tools/read-artifact';
 
 export interface ResolvedAgent { manifest: AgentManifest; prompts: Record<string, string>; title(spec: RunSpec): string }
 
@@ -15,12 +17,19 @@ export function resolveAgents(config: Config, defaultModel: string | null): Read
   return new Map(config.agents.map((agent) => [agent.name, resolveAgent(agent, config, defaultModel)]));
 }
 
-function resolveAgent(agent: AgentConfig, { tools }: Config, defaultModel: string | null): ResolvedAgent {
+/** The tools of the configuration and the built-in one, by name. */
+export function toolsByName({ tools }: Config): ReadonlyMap<string, ToolDefinition> {
+  return new Map([...tools, readArtifact as ToolDefinition].map((tool) => [tool.name, tool]));
+}
+
+function resolveAgent(agent: AgentConfig, config: Config, defaultModel: string | null): ResolvedAgent {
   const wanted = agent.tools && new Set(agent.tools);
+  // A planning model is shown large results in part: it can always read on, whatever tools it has.
+  if (agent.planner === 'model') wanted?.add(readArtifact.name);
   return {
     manifest: {
       name: agent.name, version: agent.version, planner: agent.planner, model: agent.model ?? defaultModel,
-      tools: tools.filter((tool) => !wanted || wanted.has(tool.name)).map(toolManifest),
+      tools: [...toolsByName(config).values()].filter((tool) => !wanted || wanted.has(tool.name)).map(toolManifest),
       budget: agent.budget ?? {}, maxParallel: agent.maxParallel ?? 4, maxRejectedPlans: agent.maxRejectedPlans ?? 3,
       maxOutputTokens: agent.maxOutputTokens ?? 4_096, maxInputTokens: agent.maxInputTokens ?? 32_768,
     },

@@ -1,6 +1,7 @@
 // Contract suite of the journal port: run it against any store to know that the conductor may trust it.
 // One process here; several processes, kills and locks stand in journal-processes.
 import { strict as assert } from 'node:assert';
+import type { RunEvent } from '../../core/events';
 import type { AppendAnswer, JournalPort } from '../../ports/journal';
 import { TAIL_BYTES } from '../../ports/journal';
 import { journalBetweenProcesses } from './journal-processes';
@@ -170,6 +171,22 @@ const rows: Promised = {
     same(await Promise.all(['a-1', 'q-1', 'a-2'].map((waitId) => journal.runOfWait(waitId))), ['r1', 'r1', null]);
     same((await journal.list({ limit: 9, waitingFor: ['approval'] })).length, 0);
     same((await journal.list({ limit: 9, waitingFor: ['question'] })).length, 1);
+  },
+  'a run refers to its input and to what its events vouch for, not to what stands in arguments or values, nor to what other runs have': async ({ stores: { journal } }) => {
+    for (const runId of ['r1', 'r2']) await journal.accept(rowFor(runId));
+    const [before] = batchOf('r1', 0, 1).events;
+    const events = [
+      before!,
+      { ...before!, seq: 2, type: 'ArtifactProduced', data: { ref: refOf('b'), callId: 'c1', role: 'report' } },
+      { ...before!, seq: 3, type: 'StepCompleted', data: { stepId: 's', output: { ref: refOf('c') } } },
+      { ...before!, seq: 4, type: 'ToolCallSucceeded', data: { callId: 'c2', attempt: 1, output: { value: { made: refOf('d') } }, summary: '', via: 'sent', settled: true } },
+      { ...before!, seq: 5, type: 'PlanAccepted', data: { planVersion: 1, by: 'c1', goal: 'g', drop: [], add: [{ id: 's', title: 's', dependsOn: [], uses: [], action: { type: 'tool', tool: 'read', args: { sha256: refOf('e').sha256, all: refOf('f') } } }] } },
+    ] as RunEvent[];
+    same((await journal.append({ ...batchOf('r1', 0, 5), events })).kind, 'appended');
+    const refers = (runId: string): Promise<boolean[]> => Promise.all(['a', 'b', 'c', 'd', 'e', 'f', '0'].map((letter) => journal.refersTo(runId, refOf(letter).sha256)));
+    same(await refers('r1'), [true, true, true, false, false, false, false]);
+    same(await refers('r2'), [true, false, false, false, false, false, false]);
+    same(await refers('nobody'), [false, false, false, false, false, false, false]);
   },
   'checkpoints are kept, listed oldest first, and the newest is found': async ({ stores: { journal }, again }) => {
     const at = (version: number) => ({ runId: 'r1', version, stateVersion: 1, ref: refOf('c'), at: version });

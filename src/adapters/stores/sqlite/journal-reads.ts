@@ -1,6 +1,7 @@
 // What the journal reads. Each function is one look at committed data; none of them writes or waits for a lock.
 // Pages hold at most TAIL_BYTES of events, and always one when there is one.
 import type { RunEvent } from '../../../core/events';
+import { artifactsVouchedBy } from '../../../core/run-artifacts';
 import type { CheckpointRow, ListQuery, RunRow } from '../../../ports/journal';
 import { TAIL_BYTES } from '../../../ports/journal';
 import { StoreError } from '../store-error';
@@ -65,6 +66,14 @@ export function list(db: Connection, query: ListQuery): RunRow[] {
 /** The run that asked this; ids of approvals, questions and decisions are unique over runs. */
 export function runOfWait(db: Connection, waitId: string): string | null {
   return db.one<{ run_id: string }>('SELECT run_id FROM wait WHERE wait_id = ? ORDER BY open DESC, since DESC LIMIT 1', waitId)?.run_id ?? null;
+}
+
+/** Looks at the events that name the artifact at all; the row at position 0 is the run's input. */
+export function refersTo(db: Connection, runId: string, sha256: string): boolean {
+  if (db.one('SELECT 1 AS yes FROM artifact_ref WHERE run_id = ? AND sha256 = ? AND seq = 0', runId, sha256) !== null) return true;
+  return db.all<{ body: string }>(
+    'SELECT body FROM artifact_ref JOIN event USING (run_id, seq) WHERE run_id = ? AND sha256 = ? ORDER BY seq', runId, sha256,
+  ).some(({ body }) => artifactsVouchedBy(JSON.parse(body) as RunEvent).includes(sha256));
 }
 
 /** Events with who wrote them, for exports. */

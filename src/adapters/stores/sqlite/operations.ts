@@ -16,7 +16,7 @@ export const writes = {
 };
 
 export const reads = {
-  read: journal.pageOf, head: journal.headOf, row: journal.rowOf, list: journal.list, runOfWait: journal.runOfWait,
+  read: journal.pageOf, head: journal.headOf, row: journal.rowOf, list: journal.list, runOfWait: journal.runOfWait, refersTo: journal.refersTo,
   exportRows: journal.exportRows, checkpoint: journal.checkpoint, checkpoints: journal.checkpoints,
   incarnation: (db: Connection): string => db.one<{ incarnation: string }>('SELECT incarnation FROM ledger_meta')!.incarnation,
   get: (db: Connection, key: string): LedgerRow | null => {

@@ -19,6 +19,7 @@ export function portsOf(thread: StoreThread): { journal: JournalPort; ledger: Le
     row: (runId) => thread.ask('row', runId),
     list: (query) => thread.ask('list', query),
     runOfWait: (waitId) => thread.ask('runOfWait', waitId),
+    refersTo: (runId, sha256) => thread.ask('refersTo', runId, sha256),
     exportRows: (runId, after, limit) => thread.ask('exportRows', runId, after, limit),
     saveCheckpoint: (checkpoint) => thread.ask('saveCheckpoint', checkpoint),
     checkpoint: (runId) => thread.ask('checkpoint', runId),
