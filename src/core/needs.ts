@@ -95,7 +95,7 @@ function gateNeed(state: State, call: CallState): GateNeed {
   return {
     kind: 'gate', id: `gate:${call.callId}#${call.gate + 1}`, begun: true, callId: call.callId, n: call.gate + 1,
     tool: call.tool, version: call.version, effect: call.effect, key: call.key, call: argsOfCall(state, call),
-    argsDigest: call.argsDigest ?? '', ledgerIncarnation: ledgerOf(state, call),
+    argsDigest: call.argsDigest ?? '', ledgerIncarnation: call.claimsLost ? '' : ledgerOf(state, call),
     resourceVersion: call.resourceVersion, premises: stepOf(state, call.stepId)?.premises ?? [], undo: call.undoOf !== undefined,
     summary: `look up ${call.tool} ${call.callId}`,
   };

@@ -64,8 +64,10 @@ export interface CallState {
   /** Looks by the gate that said "absent" after the send window. */
   absent: number;
   decisionId?: string;
-  /** The ledger in which no claim means that nothing was sent; that of the run when it is not known better. */
+  /** The ledger in which the call is claimed; that of the run when it is not known better. */
   ledgerIncarnation?: string;
+  /** Claims of this call may have been lost with an older ledger: no claim proves nothing. */
+  claimsLost?: true;
   /** An earlier attempt may have taken effect: the call may be repeated under its key, never given up as not done. */
   unsure?: true;
   undoOf?: string;

@@ -70,7 +70,9 @@ export interface CallNeed {
 export interface GateNeed {
   kind: 'gate'; id: string; begun: true;
   callId: string; n: number; tool: string; version: string; effect: Effect; key: string;
-  call: CallArgs; argsDigest: string; ledgerIncarnation: string;
+  call: CallArgs; argsDigest: string;
+  /** The ledger in which no claim proves that nothing was sent; empty when none can. */
+  ledgerIncarnation: string;
   resourceVersion: string | null; premises: Premise[];
   undo: boolean;
   summary: string;

@@ -31,12 +31,13 @@ export interface SimulatedScenario {
 
 /**
  * Deliberate bugs, to prove that the simulation notices. Each is one that a real part of the system could have:
- * the conductor (first three), the stores, and the hands.
+ * the conductor (the first and the last line), the stores, the hands.
  */
 export type Mutant =
   | 'ignore-diverged' | 'start-before-append' | 'answer-before-append'
   | 'journal-unfenced' | 'claims-unfenced' | 'deals-dead-claims'
-  | 'claim-skipped' | 'settle-ignored' | 'gate-skipped' | 'key-by-attempt' | 'unknown-is-failed' | 'approval-unchecked';
+  | 'claim-skipped' | 'settle-ignored' | 'gate-skipped' | 'key-by-attempt' | 'unknown-is-failed' | 'approval-unchecked' | 'ledger-change-unseen'
+  | 'results-kept-when-behind' | 'requests-shared';
 
 export interface Stage {
   clock: VirtualClock;

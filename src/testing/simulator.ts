@@ -72,11 +72,14 @@ class Simulation {
   private readonly fresh: FreshRun;
   private readonly began: number;
   private endedAt: number | null = null;
+  /** How many faults there are, against the usual. */
+  private readonly weather: number;
 
   constructor(private readonly options: SimulateOptions) {
     this.began = this.clock.now;
     this.random = new Random(options.seed);
     const scenario = options.scenario ?? randomScenario(this.random);
+    this.weather = this.random.pick([0.5, 1, 1, 2, 4]);
     const { clock, random } = this;
     const judge: Judge = new Judge(this.runId, scenario, (key) => ledger.get(key)?.outcome !== null);
     const { mutant = null } = options;
@@ -93,7 +96,7 @@ class Simulation {
     });
     this.stage = {
       clock, random, journal, ledger, outside, scenario, judge, mutant, processes: new Processes(clock, random, scenario.oneHost),
-      fault: (p) => this.faulty() && random.chance(p), trace: (line) => this.note(line),
+      fault: (p) => this.faulty() && random.chance(Math.min(0.5, p * this.weather)), trace: (line) => this.note(line),
     };
     this.fresh = freshRun(scenario, ledger.incarnation, options.seed);
     this.people = new People(this.stage, (message, hear) => this.carry(message, hear), () => !this.faulty());
@@ -154,7 +157,7 @@ class Simulation {
   }
 
   private disturbLater(): void {
-    this.clock.after(this.random.delay(5_000, 40_000), () => {
+    this.clock.after(this.random.delay(6_000, 40_000) / this.weather, () => {
       if (!this.faulty() || this.stage.judge.reference.end) return;
       this.disturb();
       this.disturbLater();

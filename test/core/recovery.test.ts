@@ -168,6 +168,13 @@ test('an execution that finds a request with an effect under way takes it over w
   given({ steps: [toolStep('s', 'read')] }).when({ type: 'Restore', epoch: 1, executionId: 'x2', why: 'rolled' }).then();
 });
 
+test('claims that were lost with an older ledger are never taken for not sent, also at later looks', () => {
+  const keyed = look(doubt('pay'), { ledger: { state: 'none' }, incarnation: 'ledger-1', lookUp: { kind: 'none' }, honoursKey: true }).then(['RecoveryChecked', { decision: 'retry', unsure: true }], 'ToolCallRequested');
+  const again = keyed.when(returned('c1', 2, { kind: 'unknown', why: '?' })).when(cancelled());
+  expect(again.needs[0]).toMatchObject({ kind: 'gate', ledgerIncarnation: '' });
+  look(again, { ledger: { state: 'released' }, incarnation: 'ledger-1', lookUp: { kind: 'none' }, honoursKey: true }, 2).then(['RecoveryChecked', { decision: 'stop' }], 'ToolCallUnknown', 'RunCancelled');
+});
+
 test('after a look at a new ledger, no claim in that ledger means not sent since', () => {
   const asked = look(doubt('mail'), { ledger: { state: 'none' }, incarnation: 'ledger-1', lookUp: { kind: 'none' } }).then(['RecoveryChecked', { incarnation: 'ledger-1' }], 'HumanDecisionRequested');
   const sent = asked.when(said('ann', { kind: 'resolve', callId: 'c1', verdict: 'not-happened' }));

@@ -123,9 +123,11 @@ export const retryScheduled: Fold<'RetryScheduled'> = (state, { data }) => {
 export const recoveryChecked: Fold<'RecoveryChecked'> = (state, { data, at }) => {
   const call = callOf(state, data.callId);
   if (!call) return state;
-  const known = data.decision === 'send' || data.decision === 'retry' ? { unsure: data.unsure } : {};
+  const certain = data.unsure === undefined && (data.decision === 'send' || data.decision === 'retry');
+  const known = certain ? { unsure: undefined, claimsLost: undefined } : data.decision === 'retry' ? { unsure: data.unsure } : {};
   // What comes after this look is claimed in the ledger that was looked at.
-  const ledger = data.incarnation === undefined || data.decision === 'wait' ? {} : { ledgerIncarnation: data.incarnation };
+  const moves = data.incarnation !== undefined && data.decision !== 'wait';
+  const ledger = moves ? { ledgerIncarnation: data.incarnation, ...(certain ? {} : { claimsLost: true as const }) } : {};
   const seen = { gate: data.n, ...known, ...ledger, ...(data.fence === undefined ? {} : { takeOver: data.fence }), ...(data.absent === undefined ? {} : { absent: data.absent }) };
   switch (data.decision) {
     case 'send':
@@ -145,6 +147,6 @@ export const humanDecisionRequested: Fold<'HumanDecisionRequested'> = (state, { 
 export const humanDecided: Fold<'HumanDecided'> = (state, { data, at }: EventOf<'HumanDecided'>) => {
   const text = `${data.actor.id} decided ${data.verdict} at ${iso(at)}.`;
   const next = { ...state, decisions: without(state.decisions, data.decisionId), closed: keep(state.closed, 'id', { id: data.callId, kind: 'already-decided' as const, text }, CAPS.closed) };
-  return data.verdict === 'not-happened' ? setCall(release(next, data.callId), data.callId, { phase: 'ready', dueAt: at, decisionId: undefined, unsure: undefined }) : next;
+  return data.verdict === 'not-happened' ? setCall(release(next, data.callId), data.callId, { phase: 'ready', dueAt: at, decisionId: undefined, unsure: undefined, claimsLost: undefined }) : next;
 };
 

@@ -58,7 +58,7 @@ function judge(state: State, call: CallState, seen: GateEvidence, now: number): 
   if (ledger.state === 'live') return live(state, ledger.leaseUntil - seen.now, now);
   if (seen.lookUp.kind === 'found') return { decision: 'record', why: 'the outside knows the key' };
   const sameLedger = seen.incarnation === ledgerOf(state, call);
-  const neverSent = sameLedger && (ledger.state === 'none' || ledger.state === 'released');
+  const neverSent = sameLedger && !call.claimsLost && (ledger.state === 'none' || ledger.state === 'released');
   if (neverSent) return goOn(state, call, seen, 'send', now);
   const absent = judgeAbsence(call, seen, now);
   if (absent.decision === 'retry') return goOn(state, call, seen, 'retry', now);
