@@ -118,6 +118,21 @@ function evidenceIn(value: unknown): Evidence[] {
   return Object.values(value).flatMap(evidenceIn);
 }
 
+describe('the demo at a terminal', () => {
+  let here: Cli;
+  beforeAll(() => { here = cli(); });
+  afterAll(() => here.stop());
+
+  test('it shows what would change and asks; a rejection there publishes nothing and reaches the journal with its reason', async () => {
+    const end = await here.atTerminal('Enter: confirm', '\\x1b[B|\\r|too early|\\r', ['demo', '--port', '0', '--ui-port', '0', '--run-id', 'asked']);
+    expect(end.stdout).toContain('this would be the first version');
+    expect(end.stdout).toContain('+# Report');
+    expect([end.code, end.stdout.slice(-1500)]).toEqual([0, expect.stringContaining('completed (partial)')]);
+    expect((await here.events('asked')).find((event) => event.type === 'ApprovalRejected')?.data).toMatchObject({ reason: 'too early' });
+    expect(here.publications()).toHaveLength(0);
+  });
+});
+
 describe('the demo with a crash', () => {
   let here: Cli;
   beforeAll(() => { here = cli(); });

@@ -36,6 +36,11 @@ test('R10.5 with a chat-completions server as its model the job completes, and t
   expect(events[0]?.data).toMatchObject({ pins: { model: `openai-compatible:${server.url}#tiny` } });
   expect(server.requests.length).toBeGreaterThan(5);
   expect(here.publications()).toHaveLength(1);
+  // Its price is in no table: the worker says so once, and so does the doctor.
+  expect(readFileSync(path.join(here.stateDir, 'worker.log'), 'utf8').split('LONGHAUL_MODEL_PRICE')).toHaveLength(2);
+  const unpriced = await here.run(['doctor'], { ...model(), LONGHAUL_MODEL_API_KEY: 'good-key' });
+  expect(unpriced.stdout).toMatch(/note +model: The price of .*#tiny is not known[^\n]*\n +next: export LONGHAUL_MODEL_PRICE/);
+  expect((await here.run(['doctor'], { ...model(), LONGHAUL_MODEL_PRICE: '0.1,0.4' })).stdout).toMatch(/ok +model: .*#tiny;/);
 });
 
 test('R2.4 with a bad key the run fails within 5 s of a ready worker, with one sentence, exit 3, is not tried again, and the key is found nowhere', async () => {

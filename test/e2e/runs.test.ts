@@ -49,6 +49,24 @@ describe('a run that waits', () => {
     });
   });
 
+  test('R10.7 its page in Temporal says the same', async () => {
+    const { stdout } = await here.run(['temporal', 'workflow', 'metadata', '--workflow-id', 'run/waits']);
+    for (const said of ['approval of publish', 'who: anyone', 'until: 20', 'then: cancel-run', 'npx longhaul approvals approve a-', '[x]']) expect(stdout).toContain(said);
+  });
+
+  test('Ctrl-C while watching detaches, says so, and the run goes on', async () => {
+    const { code, stderr } = await here.interrupted('ApprovalRequested', ['runs', 'watch', 'waits', '--stay']);
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/Detached; the run goes on\..*longhaul runs watch waits --after \d+/)]);
+    expect((await rowOf('waits')).status).toBe('waiting');
+  });
+
+  test('a worker that dies is started again by dev', async () => {
+    process.kill(dev.worker, 'SIGKILL');
+    const started = await begin('after-death', 'How large were refunds in Q2?');
+    expect(started.code).toBe(0);
+    await approvalOf('after-death');
+  });
+
   test('without a terminal, watching ends with 5 when only a person can go on', async () => {
     const { code, stderr } = await here.run(['run', 'folder-report', '--run-id', 'waits', '--input', inputOf('How large were refunds in Q3?'), '--watch']);
     expect([code, stderr]).toEqual([5, expect.stringContaining('waits for approval of publish')]);
@@ -137,6 +155,17 @@ describe('decisions and recovery', () => {
     const { code, stderr } = await here.run(['runs', 'watch', 'cancelled']);
     expect([code, stderr]).toEqual([4, expect.stringContaining('cancelled')]);
     await until('Temporal shows it as canceled', async () => ((await here.run(['temporal', 'workflow', 'describe', '--workflow-id', 'run/cancelled', '-o', 'json'])).stdout.includes('_CANCELED') ? true : undefined));
+  });
+
+  test('R8.4 a run whose budget is used up ends watching with 6, and more budget or a settlement leads on', async () => {
+    const small = (runId: string): Promise<Ended> => here.run(['run', 'folder-report', '--run-id', runId, '--input', inputOf('How large were refunds in Q3?'), '--budget', 'calls=3', '--watch']);
+    const [first, second] = [await small('extended'), await small('settled')];
+    expect([first.code, first.stderr]).toEqual([6, expect.stringContaining('longhaul runs extend extended --budget calls=N')]);
+    expect((await here.run(['runs', 'extend', 'extended', '--budget', 'calls=100'])).code).toBe(0);
+    await approvalOf('extended');
+    expect(second.code).toBe(6);
+    expect((await here.run(['runs', 'settle', 'settled', '--as', 'fail'])).code).toBe(0);
+    expect((await here.run(['runs', 'watch', 'settled'])).code).toBe(3);
   });
 
   test('pause and resume, a message, an unknown run and an unknown approval', async () => {

@@ -40,11 +40,15 @@ const config: Check = async (place) => {
 
 const model: Check = async (place) => {
   const { config: read } = await place.config();
-  if (!read.agents.some((agent) => agent.planner === 'model')) return ok('model', 'no agent of this configuration plans by a model');
-  const { modelFromEnv } = await import('../../adapters/models/from-env');
-  const found = modelFromEnv(process.env);
-  if ('id' in found) return ok('model', `${found.id}; the key itself shows at the first call`);
-  return [{ what: 'model', state: 'note', detail: found.missing, next: 'export OPENAI_API_KEY=... and restart the worker' }];
+  const ids = new Set(read.agents.filter((agent) => agent.planner === 'model' || agent.model !== undefined).map((agent) => agent.model));
+  if (ids.size === 0) return ok('model', 'no agent of this configuration plans by a model');
+  const { modelById, modelFromEnv } = await import('../../adapters/models/from-env');
+  return [...ids].flatMap((id): Finding[] => {
+    const found = id === undefined ? modelFromEnv(process.env) : modelById(id, process.env);
+    if ('missing' in found) return [{ what: 'model', state: 'note', detail: found.missing, next: 'export OPENAI_API_KEY=... and restart the worker' }];
+    if (found.note !== undefined) return [{ what: 'model', state: 'note', detail: found.note, next: 'export LONGHAUL_MODEL_PRICE=3,15 (with its real price) and restart the worker' }];
+    return ok('model', `${found.id}; the key itself shows at the first call`);
+  });
 };
 
 const server: Check = async (place) => {

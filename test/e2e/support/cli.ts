@@ -19,6 +19,10 @@ export interface Cli {
   stateDir: string;
   /** Runs one command to its end. */
   run(args: string[], env?: Record<string, string>): Promise<Ended>;
+  /** Runs one command on a terminal, typing `keys` (parted by `|`) once `seen` is shown; stdout holds what the screen showed. */
+  atTerminal(seen: string, keys: string, args: string[]): Promise<Ended>;
+  /** Runs one command and sends SIGINT once `seen` stands on its output. */
+  interrupted(seen: string, args: string[]): Promise<Ended>;
   /** `demo` with free ports. */
   demo(args?: string[], env?: Record<string, string>): Promise<Ended>;
   /** Starts `dev` with free ports and resolves once it is up. */
@@ -48,6 +52,22 @@ export function cli(): Cli {
   };
   return {
     stateDir, run, killAll,
+    atTerminal: (seen, keys, args) => ended(spawn('python3', [path.join(__dirname, 'terminal.py'), seen, keys, process.execPath, BIN, ...args], {
+      cwd: stateDir, stdio: ['ignore', 'pipe', 'pipe'], env: { ...clean(process.env), LONGHAUL_STATE_DIR: stateDir, NO_COLOR: '1' },
+    })),
+    interrupted: (seen, args) => {
+      const child = begin(args);
+      let text = '';
+      let sent = false;
+      const look = (bytes: Buffer): void => {
+        text += bytes.toString('utf8');
+        if (sent || !text.includes(seen)) return;
+        sent = child.kill('SIGINT');
+      };
+      child.stdout?.on('data', look);
+      child.stderr?.on('data', look);
+      return ended(child);
+    },
     demo: (args = [], env) => run(['demo', ...FREE, ...args], env),
     dev: async (env) => {
       const child = begin(['dev', '--json', ...FREE], env);
