@@ -34,8 +34,9 @@ test('the plan runs, asks once, and pays once what is due', async () => {
   const end = await paid('first');
   expect([end.code, end.stderr]).toEqual([0, expect.stringContaining('completed')]);
   const events = await here.events('first');
-  const request = events.find((event) => event.type === 'ToolCallRequested' && event.data.tool === 'pay');
-  expect(payments()).toEqual([{ key: (request?.data as { key: string }).key, customer: 'acme', amount: 4200 }]);
+  const keys = events.flatMap((event) => (event.type === 'ToolCallRequested' && event.data.tool === 'pay' ? [event.data.key] : []));
+  expect(keys).toHaveLength(1);
+  expect(payments()).toEqual([{ key: keys[0], customer: 'acme', amount: 4200 }]);
   expect(events.some((event) => event.type === 'StepCompleted' && event.data.stepId === 'pay' && 'value' in event.data.output && JSON.stringify(event.data.output.value) === '{"paid":4200}')).toBe(true);
 });
 
