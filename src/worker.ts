@@ -13,7 +13,7 @@ import { startReaper, type ReaperSettings } from './adapters/claims/reaper';
 import { resolveAgents, secretResolver, serviceResolver, toolsByName } from './adapters/config/resolve';
 import { installCrashPointFromEnv } from './adapters/crash/kill-at';
 import { installLogger, type Log } from './adapters/logging/logger';
-import { modelById, modelIdFromEnv } from './adapters/models/from-env';
+import { modelById, modelIdFromEnv, modelNotes } from './adapters/models/from-env';
 import { tablePolicy } from './adapters/policy/table';
 import { openStores, type Stores } from './adapters/stores/open-stores';
 import { checkSearchAttributes } from './adapters/temporal/search-attributes';
@@ -107,11 +107,12 @@ function workflows(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'> {
 async function depsOf(settings: WorkerSettings, stores: Stores, connection: NativeConnection, log: Log): Promise<HandsDeps> {
   const { config, stateDir, folder = process.cwd() } = settings;
   const tools = toolsByName(config);
+  const agents = resolveAgents(config, modelIdFromEnv(process.env));
+  for (const note of modelNotes([...agents.values()].map(({ manifest }) => manifest.model), process.env)) log.warn(note);
   return {
     ...stores,
     policy: config.policy ?? tablePolicy({ name: 'built-in', rules: [] }),
-    agents: resolveAgents(config, modelIdFromEnv(process.env)),
-    tools,
+    agents, tools,
     concurrencyOf: toolConcurrency,
     service: serviceResolver(config, stateDir),
     secret: secretResolver(config, folder),

@@ -2,7 +2,7 @@
 // what each refusal of a provider is called. The server's log shows what was really sent.
 import type { Failure } from '../../src/core/failure';
 import { ModelError, type ModelAnswer, type ModelMessage, type ModelPort, type ModelToolSpec } from '../../src/ports/model';
-import { DEFAULT_MODELS, modelById, modelFromEnv, modelIdFromEnv } from '../../src/adapters/models/from-env';
+import { DEFAULT_MODELS, modelById, modelFromEnv, modelIdFromEnv, modelNotes } from '../../src/adapters/models/from-env';
 import { retryAfterMs } from '../../src/adapters/models/provider-failures';
 import { startChatServer, type ChatServer, type Reply } from '../../src/testing/chat-server';
 
@@ -216,6 +216,11 @@ describe('modelFromEnv', () => {
     expect(modelById('openai:gpt-5-2025-08-07', { OPENAI_API_KEY: 'k' })).not.toHaveProperty('note');
     expect(modelById('openai:some-new-one', { OPENAI_API_KEY: 'k' })).toMatchObject({ note: expect.stringContaining('LONGHAUL_MODEL_PRICE') });
     expect(modelById('openai:some-new-one', { OPENAI_API_KEY: 'k', LONGHAUL_MODEL_PRICE: '3,15' })).not.toHaveProperty('note');
+  });
+
+  test('says once for each model of the agents that its price is not known, and nothing of what cannot be asked', () => {
+    const notes = modelNotes(['openai:some-new-one', null, 'rules@1', 'openai:some-new-one', 'openai:gpt-5.1', 'anthropic:without-a-key'], { OPENAI_API_KEY: 'k' });
+    expect(notes).toEqual([expect.stringMatching(/^The price of openai:some-new-one is not known.*LONGHAUL_MODEL_PRICE/)]);
   });
 
   test('pins the id that was named though its key is missing, and never one that holds a password', () => {

@@ -53,6 +53,14 @@ export function modelById(id: string, env: Env): Found | { missing: string } {
   return vendorModel(id, named[1] as 'openai' | 'anthropic', named[2] ?? '', env, price ?? priceOf(named[2] ?? ''));
 }
 
+/** What is to be said once, at start, of the models that agents are pinned to: a price that is not known. */
+export function modelNotes(ids: Iterable<string | null>, env: Env): string[] {
+  return [...new Set(ids)].flatMap((id) => {
+    const found = id === null ? undefined : modelById(id, env);
+    return found && 'note' in found && found.note !== undefined ? [found.note] : [];
+  });
+}
+
 function vendorModel(id: string, vendor: 'openai' | 'anthropic', model: string, env: Env, price: Price | null): Found | { missing: string } {
   const keyVariable = vendor === 'openai' ? 'OPENAI_API_KEY' : 'ANTHROPIC_API_KEY';
   const key = env[keyVariable]?.trim() ?? '';
