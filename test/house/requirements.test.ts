@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { faults } from './support/requirements';
-import { allTitles, titlesIn } from './support/titles';
+import { allTitles, promisesIn, titlesIn } from './support/titles';
 import { text } from './support/tracked';
 import { root } from './support/tree';
 
@@ -21,6 +21,8 @@ test.each([
   ['| R1.1 | words | `src/b.ts` | `a thing holds` |', 'R1.1: there is no file src/b.ts.'],
   ['| R1.1 | words | `src/a.ts` | `another thing` |', 'R1.1: there is no test called "another thing".'],
   ['| R1 | words | `src/a.ts` | `a thing holds` |', 'R1: an id has the form R1.1.'],
+  ['| B1 | words | `src/a.ts` | `a thing holds` |', 'B1: an id has the form B01.'],
+  ['| B01 | words | `src/a.ts` | `another thing` |', 'B01: there is no test called "another thing".'],
 ])('the row %s is refused', (row, fault) => expect(faults(head + row, known)).toEqual([fault]));
 
 test('an id that stands twice is refused', () => {
@@ -36,4 +38,8 @@ test('titles are read from test, it and test.each in every kind of quotes', () =
     "test('one', f);", 'it("two", f);', 'test(\n  `three`, f);', "test.each([\n  ['x', (a) => g(a)],\n])('four %s', f);", "latest('no', f);", "test('it\\'s five', f);",
   ].join('\n');
   expect(titlesIn(source)).toEqual(['one', 'two', 'three', 'four %s', "it's five"]);
+});
+
+test('the promises of a contract suite count as titles', () => {
+  expect(promisesIn("const some: Promised = {\n  'one': async ({ stores }) => {\n    'no': async () => 1,\n  },\n  'it\\'s two': async (under) => {\n  },\n  no: 1,\n};")).toEqual(['one', "it's two"]);
 });

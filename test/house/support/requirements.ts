@@ -1,4 +1,5 @@
-// Reads the table of docs/requirements.md (`| R1.1 | short words | files | tests |`) and says what is wrong with it.
+// Reads the tables of docs/requirements.md (`| R1.1 | short words | files | tests |`, and the same for cases B01 of public
+// reports) and says what is wrong with them.
 // Files and test titles stand in backticks, any number of them in a cell.
 
 export interface Known {
@@ -9,9 +10,9 @@ export interface Known {
 
 const quoted = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? '');
 
-/** The rows of the table: cells between bars; a bar inside a cell is written \|. */
+/** The rows of the tables: cells between bars; a bar inside a cell is written \|. */
 function rows(markdown: string): string[][] {
-  return markdown.split('\n').filter((line) => /^\|\s*R\d/.test(line))
+  return markdown.split('\n').filter((line) => /^\|\s*[RB]\d/.test(line))
     .map((line) => line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim().replaceAll('\\|', '|')));
 }
 
@@ -20,7 +21,7 @@ export function faults(markdown: string, known: Known): string[] {
   const seen = new Set<string>();
   const found = rows(markdown).flatMap(([id = '', words = '', files = '', tests = '', ...rest]) => {
     const wrong: string[] = [];
-    if (!/^R\d+\.\d+$/.test(id)) wrong.push(`${id}: an id has the form R1.1.`);
+    if (!/^(?:R\d+\.\d+|B\d\d)$/.test(id)) wrong.push(`${id}: an id has the form ${id.startsWith('B') ? 'B01' : 'R1.1'}.`);
     if (seen.has(id)) wrong.push(`${id}: stands twice in the table.`);
     seen.add(id);
     if (rest.length > 0) wrong.push(`${id}: a row has four cells.`);

@@ -9,8 +9,14 @@ export function titlesIn(source: string): string[] {
   return [...source.matchAll(CALL)].map((match) => (match[1] ?? match[2] ?? match[3] ?? '').replace(/\\(['"`\\])/g, '$1'));
 }
 
+/** The promises of a contract suite: the names of a record's members that prove something, each registered as a test. */
+export function promisesIn(source: string): string[] {
+  return [...source.matchAll(/^ {2}'((?:[^'\\]|\\.)*)': async \(/gm)].map((match) => (match[1] ?? '').replace(/\\(['\\])/g, '$1'));
+}
+
 /** The titles of all suites: test/, and the contract suites that are shipped in src/testing. */
 export function allTitles(): Set<string> {
   const files = [...tracked(/^test\/.*\.ts$/), ...tracked(/^src\/testing\/.*\.ts$/)];
-  return new Set(files.flatMap((file) => titlesIn(text(file))));
+  const contracts = tracked(/^src\/testing\/contracts\/.*\.ts$/);
+  return new Set([...files.flatMap((file) => titlesIn(text(file))), ...contracts.flatMap((file) => promisesIn(text(file)))]);
 }
