@@ -35,6 +35,8 @@ export interface WorkerSettings {
   identity?: string;
   /** Makes this a versioned worker: runs stay on the build they began with until they continue as new. */
   deployment?: { name: string; buildId: string };
+  /** ms that calls in flight have to end after `shutdown`; default 20 s. */
+  graceMs?: number;
   /** Stores that are open already; they are then not closed here. */
   stores?: Stores;
   /** File for the log; default stderr. */
@@ -46,7 +48,7 @@ export interface RunningWorker {
   worker: Worker;
   /** Polls until `shutdown`, then closes what was opened here. Rejects when the worker fails. */
   run(): Promise<void>;
-  /** Stops polling; calls in flight have 20 s to end. */
+  /** Stops polling; calls in flight have the grace time to end. */
   shutdown(): void;
 }
 
@@ -84,11 +86,11 @@ async function polling(worker: Worker, reaping: ReaperSettings, close: () => Pro
   }
 }
 
-function options({ namespace, taskQueue, identity, deployment }: WorkerSettings): Omit<WorkerOptions, 'activities' | 'connection'> {
+function options({ namespace, taskQueue, identity, deployment, graceMs }: WorkerSettings): Omit<WorkerOptions, 'activities' | 'connection'> {
   return {
     ...workflows(), namespace: namespace ?? 'default', taskQueue: taskQueue ?? TASK_QUEUE, identity: identity ?? identityOf(),
     stickyQueueScheduleToStartTimeout: '2s', maxHeartbeatThrottleInterval: '1s', defaultHeartbeatThrottleInterval: '1s',
-    shutdownGraceTime: '20s', maxCachedWorkflows: 200, maxEagerActivityReservationsPerWorkflowTask: 8,
+    shutdownGraceTime: graceMs ?? 20_000, maxCachedWorkflows: 200, maxEagerActivityReservationsPerWorkflowTask: 8,
     // Without a name of ours the SDK sends its own, of 88 characters, with three events of every call.
     ...(deployment ? {} : { buildId: buildName() }),
     ...(deployment ? { workerDeploymentOptions: { version: { deploymentName: deployment.name, buildId: deployment.buildId }, useWorkerVersioning: true, defaultVersioningBehavior: 'PINNED' as const } } : {}),

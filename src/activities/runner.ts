@@ -45,7 +45,11 @@ async function attempted(deps: HandsDeps, attempt: Attempt, watch: Watch): Promi
     value = checked(attempt, await inTime(send(attempt, call, undo), watch));
   } catch (error) {
     if (!sending && watch.signal.aborted) return givenUp(deps, claim, watch);
-    return claim ? failedEffect(deps, attempt, claim, failureOf(error), sending) : failedReader(failureOf(error), watch);
+    const fault = failureOf(error);
+    if (!claim) return failedReader(fault, watch);
+    // Told to stop, and certain that nothing left: no attempt was made, so none is counted.
+    if (fault.class === 'timeout-before-send' && watch.reason() !== null && watch.reason() !== 'timeout') return givenUp(deps, claim, watch);
+    return failedEffect(deps, attempt, claim, fault, sending);
   }
   crashPoint('call:sent', need.tool);
   return kept(deps, attempt, value);

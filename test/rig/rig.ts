@@ -34,7 +34,7 @@ export interface Rig {
   logFile: string;
   /** Effects so far, of one run or of all. */
   effects(runId?: string): Line[];
-  worker(options?: { taskQueue?: string; env?: Record<string, string>; limits?: HistoryLimits }): Promise<WorkerProcess>;
+  worker(options?: { taskQueue?: string; env?: Record<string, string>; limits?: HistoryLimits; graceMs?: number }): Promise<WorkerProcess>;
   supervised(options?: { taskQueue?: string; env?: Record<string, string>; limits?: HistoryLimits }): Promise<Supervised>;
   /** Accepts and starts a run; answers its id. */
   run(options: RunOptions): Promise<string>;
@@ -70,8 +70,8 @@ export async function startRig(): Promise<Rig> {
   const workers: { stop(): Promise<void> }[] = [];
   const effectsFile = path.join(stateDir, 'effects.jsonl');
   const logFile = path.join(stateDir, 'worker.log');
-  const settings = ({ taskQueue = 'rig', limits }: { taskQueue?: string; limits?: HistoryLimits } = {}) =>
-    ({ address: server.address, taskQueue, stateDir, effects: effectsFile, logFile, ...(limits ? { limits } : {}) });
+  const settings = ({ taskQueue = 'rig', limits, graceMs }: { taskQueue?: string; limits?: HistoryLimits; graceMs?: number } = {}) =>
+    ({ address: server.address, taskQueue, stateDir, effects: effectsFile, logFile, ...(limits ? { limits } : {}), ...(graceMs === undefined ? {} : { graceMs }) });
 
   const worker: Rig['worker'] = async (options = {}) => {
     const started = await startWorkerProcess(settings(options), options.env);

@@ -3,14 +3,14 @@
 import type { HistoryLimits } from '../../src/config';
 import { rigConfig } from './config';
 
-export interface RigWorkerSettings { worker: string; address: string; taskQueue: string; stateDir: string; effects: string; logFile: string; limits?: HistoryLimits }
+export interface RigWorkerSettings { worker: string; address: string; taskQueue: string; stateDir: string; effects: string; logFile: string; limits?: HistoryLimits; graceMs?: number }
 
 async function main(): Promise<void> {
   const settings = JSON.parse(process.env['LONGHAUL_RIG'] ?? '{}') as RigWorkerSettings;
   const { startWorker } = require(settings.worker) as typeof import('../../src/worker');
   const running = await startWorker({
     config: rigConfig(settings.effects, settings.limits), stateDir: settings.stateDir, connection: { address: settings.address },
-    taskQueue: settings.taskQueue, logFile: settings.logFile, logLevel: 'info',
+    taskQueue: settings.taskQueue, logFile: settings.logFile, logLevel: 'info', graceMs: settings.graceMs,
   });
   const done = running.run();
   process.stdout.write('ready\n');
