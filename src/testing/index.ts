@@ -1,0 +1,12 @@
+// What `longhaul/testing` offers to users: given / when / then for the law, the simulator, a scripted model, and the contract
+// suites that a store of their own has to pass. Imports no store and no test runner.
+export { journalContract } from './contracts/journal';
+export { ledgerContract } from './contracts/ledger';
+export { artifactsContract } from './contracts/artifacts';
+export type { OpenForTest, StorePorts, StoresUnderTest } from './contracts/suite';
+export { agentManifest, asks, cancelled, evidence, given, GivenRun, modelSaid, prepared, proposes, returned, said, saw, start, succeeded, toolManifest, toolStep } from './scenario';
+export type { Expected, RunOptions } from './scenario';
+export { callTo, scriptedModel } from './scripted-model';
+export type { ScriptedAnswer, ScriptedModel } from './scripted-model';
+export { simulate } from './simulator';
+export type { SimulatedScenario, SimulateOptions, SimulationReport } from './simulator';
