@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { rulesModel } from '../../src/adapters/models/rules';
 import { startChatServer, type ChatServer } from '../../src/testing/chat-server';
-import { cli, type Cli } from './support/cli';
+import { cli, ROOT, type Cli } from './support/cli';
 
 /** A key that must not be found anywhere; the server repeats it in its refusal, as real ones do. */
 const CANARY = 'canary-7f3a91c2';
@@ -61,4 +61,22 @@ test('with a chosen model and no key the run fails at once and names the variabl
   await dev.stop();
   expect([end.code, end.stderr]).toEqual([3, expect.stringContaining('OPENAI_API_KEY')]);
   expect(end.ms).toBeLessThan(5_000);
+});
+
+test('a model reads a range of a stored result with read_artifact, which it is offered without being asked for', async () => {
+  const results: { artifact?: { sha256: string }; value?: { text: string; to: number; more: boolean } }[] = [];
+  const curious = await startChatServer({ answers: ({ messages }) => {
+    const last = messages.at(-1);
+    if (last?.role !== 'tool') return { calls: [{ tool: 'inventory', args: {} }] };
+    results.push(JSON.parse(String(last.content)));
+    return results.length > 1 ? { text: 'Read.' } : { calls: [{ tool: 'read_artifact', args: { sha256: results[0]?.artifact?.sha256 ?? '', from: 1, bytes: 40 } }] };
+  } });
+  const dev = await here.dev({ LONGHAUL_MODEL: `openai-compatible:${curious.url}#curious` });
+  const folder = path.join(ROOT, 'examples', 'folder-report', 'corpus');
+  const end = await here.run(['run', 'folder-report', '--run-id', 'reads-on', '--input', JSON.stringify({ folder, question: 'What is here?' }), '--watch']);
+  await dev.stop();
+  await curious.close();
+  expect([end.code, end.stderr]).toEqual([0, expect.stringContaining('completed')]);
+  const { stdout } = await here.run(['artifacts', 'cat', results[0]?.artifact?.sha256 ?? '']);
+  expect(results[1]?.value).toMatchObject({ from: 1, to: 41, more: true, text: stdout.slice(1, 41) });
 });
