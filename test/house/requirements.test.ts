@@ -35,9 +35,9 @@ test('a page without the table is refused', () => expect(faults('# Requirements'
 
 test('titles are read from test, it and test.each in every kind of quotes', () => {
   const source = [
-    "test('one', f);", 'it("two", f);', 'test(\n  `three`, f);', "test.each([\n  ['x', (a) => g(a)],\n])('four %s', f);", "latest('no', f);", "test('it\\'s five', f);",
+    "test.each<[string, Record<string, unknown>]>([\n  ['x', { a: g(1) }],\n])('typed %s', f);", "test('one', f);", 'it("two", f);', 'test(\n  `three`, f);', "test.each([\n  ['x', (a) => g(a)],\n])('four %s', f);", "latest('no', f);", "test('it\\'s five', f);",
   ].join('\n');
-  expect(titlesIn(source)).toEqual(['one', 'two', 'three', 'four %s', "it's five"]);
+  expect(titlesIn(source)).toEqual(['typed %s', 'one', 'two', 'three', 'four %s', "it's five"]);
 });
 
 test('the promises of a contract suite count as titles', () => {

@@ -2,7 +2,7 @@
 // A title that is put together at run time is known by its text in the source.
 import { text, tracked } from './tracked';
 
-const CALL = /(?<![\w.$])(?:test|it)(?:\.(?:concurrent|failing))?(?:\.each\s*(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|`[^`]*`))?\s*\(\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g;
+const CALL = /(?<![\w.$])(?:test|it)(?:\.(?:concurrent|failing))?(?:\.each\s*(?:<(?:[^<>]|<[^<>]*>)*>)?(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|`[^`]*`))?\s*\(\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g;
 
 /** The titles in the text of one test file. */
 export function titlesIn(source: string): string[] {
