@@ -37,7 +37,7 @@ export const knowsEvent = (type: string): type is EventType => Object.prototype.
 export function evolve(state: State, event: RunEvent): State {
   const at = Math.max(state.at, event.at);
   const active = state.version > 0 && !waitsForPerson(state) ? at - state.at : 0;
-  const fold = FOLDS[event.type] as Fold<EventType> | undefined;
+  const fold = knowsEvent(event.type) ? FOLDS[event.type] as Fold<EventType> : undefined;
   const folded = fold ? fold(state, event as EventOf<EventType>) : state;
   const remembered = event.message
     ? keep(folded.remembered, 'id', { id: event.message.id, digest: event.message.digest, answer: event.message.answer }, LIMITS.decisions)

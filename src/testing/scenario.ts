@@ -15,7 +15,7 @@ import type { CallResult, GateEvidence, ModelResult, Need, PrepareResult } from 
 import { BEGINNING } from './simulator-clock';
 import { agentManifest } from './simulator-scenarios';
 
-export { EVERY_KIND, agentManifest, toolManifest, toolStep } from './simulator-scenarios';
+export { agentManifest, toolManifest, toolStep } from './simulator-scenarios';
 
 /** What must follow: a type, or a type with the members that its data must have at least. */
 export type Expected = EventType | { [T in EventType]: [T, Partial<EventData[T]>] }[EventType];

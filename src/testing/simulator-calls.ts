@@ -4,7 +4,7 @@ import { canonical } from '../core/canonical';
 import type { EventOf, RunEvent } from '../core/events';
 import type { State } from '../core/state';
 import type { OutsideEffect } from './effect-world';
-import type { SimulatedScenario } from './simulator-stage';
+import type { SimulatedScenario } from './simulator-types';
 
 interface Call {
   callId: string;

@@ -158,32 +158,21 @@ function* send(stage: Stage, attempt: Attempt, need: CallNeed, sending: Sending)
 }
 
 const TROUBLES = ['not-sent', 'permission', 'rate-limited', 'refused', 'reply-lost', 'slow', 'server', 'aborted'] as const;
+type Trouble = (typeof TROUBLES)[number];
 /** ms that a request may be on its way once it has left. */
 const ON_THE_WAY_MS = 900;
 
-function* troubled(stage: Stage, attempt: Attempt, sending: Sending, trouble: (typeof TROUBLES)[number], apply: () => Output): Steps<CallResult> {
-  const { key, fence, tool } = sending;
+function* troubled(stage: Stage, attempt: Attempt, sending: Sending, trouble: Trouble, apply: () => Output): Steps<CallResult> {
+  const { key } = sending;
   const { random } = stage;
   switch (trouble) {
     case 'not-sent':
-    case 'permission': {
+    case 'permission':
+    case 'rate-limited':
+    case 'refused':
       yield random.delay(20, 500);
-      stage.ledger.release(key, fence);
-      return { kind: 'failed', failure: failure(trouble === 'permission' ? 'permission' : 'timeout-before-send', trouble), sent: false };
-    }
-    case 'rate-limited': {
-      yield random.delay(20, 500);
-      if (!tool.honoursKey && !tool.hasLookUp) return unknown(stage, sending, 'rate-limited');
-      stage.ledger.release(key, fence);
-      return { kind: 'failed', failure: { ...failure('rate-limited', '429'), retryAfterMs: random.int(100, 30_000) }, sent: true };
-    }
-    case 'refused': {
-      yield random.delay(20, 500);
-      if (stage.outside.knows(key)) return yield* kept(stage, attempt, sending, apply());
-      const fault = failure('business-refusal', 'refused');
-      stage.ledger.settle(key, fence, { kind: 'refused', failure: fault });
-      return { kind: 'failed', failure: fault, sent: true };
-    }
+      if (trouble === 'refused' && stage.outside.knows(key)) return yield* kept(stage, attempt, sending, apply());
+      return turnedAway(stage, sending, trouble);
     case 'slow':
       stage.outside.onTheWay(key);
       stage.clock.after(random.int(100, ON_THE_WAY_MS), apply);
@@ -201,6 +190,20 @@ function* troubled(stage: Stage, attempt: Attempt, sending: Sending, trouble: (t
       return yield* kept(stage, attempt, sending, output);
     }
   }
+}
+
+/** The service says no, and nothing has happened. */
+function turnedAway(stage: Stage, sending: Sending, trouble: 'not-sent' | 'permission' | 'rate-limited' | 'refused'): CallResult {
+  const { key, fence, tool } = sending;
+  if (trouble === 'refused') {
+    const fault = failure('business-refusal', 'refused');
+    stage.ledger.settle(key, fence, { kind: 'refused', failure: fault });
+    return { kind: 'failed', failure: fault, sent: true };
+  }
+  if (trouble === 'rate-limited' && !tool.honoursKey && !tool.hasLookUp) return unknown(stage, sending, 'rate-limited');
+  stage.ledger.release(key, fence);
+  if (trouble === 'rate-limited') return { kind: 'failed', failure: { ...failure('rate-limited', '429'), retryAfterMs: stage.random.int(100, 30_000) }, sent: true };
+  return { kind: 'failed', failure: failure(trouble === 'permission' ? 'permission' : 'timeout-before-send', trouble), sent: false };
 }
 
 function unknown(stage: Stage, { key, fence, tool }: Sending, why: string): CallResult {

@@ -12,7 +12,7 @@ import type { State } from '../core/state';
 import { pageOf } from '../core/summary';
 import type { CallNeed, Need } from '../core/world';
 import type { OutsideEffect } from './effect-world';
-import type { SimulatedScenario } from './simulator-stage';
+import type { SimulatedScenario } from './simulator-types';
 import { Calls } from './simulator-calls';
 
 export class Judge {
@@ -24,6 +24,7 @@ export class Judge {
   private readonly events: RunEvent[] = [];
   private readonly messages = new Set<string>();
   private epoch = 0;
+  private shown = 0;
   private readonly heard = new Map<string, string>();
   private readonly calls: Calls;
 
@@ -84,6 +85,9 @@ export class Judge {
   published(executionId: string, state: State): void {
     const truth = this.states[state.version];
     if (!truth) return this.violated(`I3 ${executionId} shows version ${state.version}, which is not in the journal`);
+    this.shown += 1;
+    // The whole comparison is dear: two of five are made, and a state that strayed does not come back by itself.
+    if (this.shown % 5 > 1 && !state.end) return;
     if (!alike(state, truth)) this.violated(`I10 ${executionId} shows a state at version ${state.version} that is not the fold of the journal`);
   }
 

@@ -4,7 +4,7 @@ import type { PolicyVerdict } from '../core/events';
 import type { OnDeadline, PlanPatch, StepOutline } from '../core/plan';
 import type { Actor, AgentManifest, Budget, ToolManifest } from '../core/run';
 import type { Random } from './random';
-import type { SimulatedScenario } from './simulator-stage';
+import type { SimulatedScenario } from './simulator-types';
 
 /** A tool manifest with the given name; everything that is left out is the careful default. */
 export function toolManifest(name: string, more: Partial<ToolManifest> = {}): ToolManifest {

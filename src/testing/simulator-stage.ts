@@ -1,43 +1,13 @@
 // What all parts of a simulation share: time, chance, the stores, the outside, the processes, and the mutants that are
 // switched on to prove that the checks bite. Owns no rule of the system under test.
 import type { ClaimOwner } from '../ports/ledger';
-import type { PlanPatch } from '../core/plan';
-import type { Actor, AgentManifest, Budget } from '../core/run';
-import type { PolicyVerdict } from '../core/events';
 import type { EffectWorld } from './effect-world';
 import type { Random } from './random';
 import type { Judge } from './simulator-judge';
 import type { VirtualClock } from './simulator-clock';
 import type { SimulatedJournal } from './simulator-journal';
 import type { SimulatedLedger } from './simulator-ledger';
-
-/** A run as a simulation plays it: the pinned agent, its plan or its planner's proposals, and the operator's policy. */
-export interface SimulatedScenario {
-  name: string;
-  agent: AgentManifest;
-  /** A declared plan; null when the planner proposes. */
-  plan: PlanPatch | null;
-  /** What a planner by model proposes, one by one; after the last it ends the run. */
-  proposals: PlanPatch[];
-  /** Verdict by tool name; a tool without one is allowed. */
-  policy: Record<string, PolicyVerdict>;
-  budget: Budget;
-  owner: Actor;
-  /** Ids of people who may be asked. */
-  people: string[];
-  /** Does every worker run on one host, so that a dead one is known to be dead? */
-  oneHost: boolean;
-}
-
-/**
- * Deliberate bugs, to prove that the simulation notices. Each is one that a real part of the system could have:
- * the conductor (the first and the last line), the stores, the hands.
- */
-export type Mutant =
-  | 'ignore-diverged' | 'start-before-append' | 'answer-before-append'
-  | 'journal-unfenced' | 'claims-unfenced' | 'deals-dead-claims'
-  | 'claim-skipped' | 'settle-ignored' | 'gate-skipped' | 'key-by-attempt' | 'unknown-is-failed' | 'approval-unchecked' | 'ledger-change-unseen'
-  | 'results-kept-when-behind' | 'requests-shared';
+import type { Mutant, SimulatedScenario } from './simulator-types';
 
 export interface Stage {
   clock: VirtualClock;

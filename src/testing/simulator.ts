@@ -15,9 +15,10 @@ import { SimulatedLedger } from './simulator-ledger';
 import { Judge } from './simulator-judge';
 import { People } from './simulator-people';
 import { randomScenario } from './simulator-scenarios';
-import { Processes, type Mutant, type SimulatedScenario, type Stage } from './simulator-stage';
+import { Processes, type Stage } from './simulator-stage';
+import type { Mutant, SimulatedScenario } from './simulator-types';
 
-export type { Mutant, SimulatedScenario } from './simulator-stage';
+export type { Mutant, SimulatedScenario } from './simulator-types';
 
 export interface SimulateOptions {
   seed: number;

@@ -129,7 +129,8 @@ test('I12 the same commands in another order and in other batches end in a state
     const [first, ...rest] = commands.map(({ command }) => command);
     let state = turn(initialState('run-1'), first ? [first] : [], now).draft;
     const events = turn(initialState('run-1'), first ? [first] : [], now).events;
-    for (let left = random.shuffled([...rest, ...rest]); left.length > 0;) {
+    const left = random.shuffled([...rest, ...rest]);
+    while (left.length > 0) {
       const result = turn(state, left.splice(0, random.int(1, 10)), now + random.int(0, 600_000));
       events.push(...result.events);
       state = result.draft;

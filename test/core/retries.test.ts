@@ -40,7 +40,7 @@ test('a call is tried as often as its tool allows, each try written with its cla
   for (const attempt of [1, 2]) {
     run = run.when(returned('c1', attempt, { kind: 'failed', failure: failure('timeout-before-send'), sent: false }));
     run.then(['ToolCallFailed', { final: false, attempt }], ['RetryScheduled', { class: 'timeout-before-send', attempt }]);
-    const dueAt = (run.events[1]?.data as { dueAt: number }).dueAt;
+    const dueAt = run.state.calls.c1?.dueAt ?? 0;
     run.thenNeeds(`timer:retry:c1@${dueAt}`);
     run = run.after(dueAt - run.now).when().then(['ToolCallRequested', { attempt: attempt + 1 }]);
   }

@@ -1,0 +1,33 @@
+// What a simulation is asked to play: a scenario, and a deliberate bug for those who want to see that the checks bite.
+// Types only.
+import type { PolicyVerdict } from '../core/events';
+import type { PlanPatch } from '../core/plan';
+import type { Actor, AgentManifest, Budget } from '../core/run';
+
+/** A run as a simulation plays it: the pinned agent, its plan or its planner's proposals, and the operator's policy. */
+export interface SimulatedScenario {
+  name: string;
+  agent: AgentManifest;
+  /** A declared plan; null when the planner proposes. */
+  plan: PlanPatch | null;
+  /** What a planner by model proposes, one by one; after the last it ends the run. */
+  proposals: PlanPatch[];
+  /** Verdict by tool name; a tool without one is allowed. */
+  policy: Record<string, PolicyVerdict>;
+  budget: Budget;
+  owner: Actor;
+  /** Ids of people who may be asked. */
+  people: string[];
+  /** Does every worker run on one host, so that a dead one is known to be dead? */
+  oneHost: boolean;
+}
+
+/**
+ * Deliberate bugs, to prove that the simulation notices. Each is one that a real part of the system could have:
+ * the conductor (the first and the last line), the stores, the hands.
+ */
+export type Mutant =
+  | 'ignore-diverged' | 'start-before-append' | 'answer-before-append'
+  | 'journal-unfenced' | 'claims-unfenced' | 'deals-dead-claims'
+  | 'claim-skipped' | 'settle-ignored' | 'gate-skipped' | 'key-by-attempt' | 'unknown-is-failed' | 'approval-unchecked' | 'ledger-change-unseen'
+  | 'results-kept-when-behind' | 'requests-shared';
