@@ -3,6 +3,7 @@
 // so the next start goes on. Never runs a workflow or an activity itself.
 import path from 'node:path';
 import { resolveAddress, givenAddress } from '../../adapters/temporal/address';
+import { readDevState } from '../../adapters/temporal/dev-state';
 import { startDevServer, type DevServer } from '../../adapters/temporal/dev-server';
 import { findTemporal } from '../../adapters/temporal/find-binary';
 import { modelFromEnv } from '../../adapters/models/from-env';
@@ -85,8 +86,11 @@ async function serverOf(place: Place, wishes: Wishes): Promise<Server> {
   }
   const binary = await findTemporal({ stateDir, env: process.env, log: wishes.say });
   const begin = (): Promise<DevServer> => startDevServer({ stateDir, binary: binary.path, ...(wishes.usualPorts ? { usualPorts: wishes.usualPorts } : {}) });
+  const keptBefore = readDevState(stateDir).port;
   let server = await begin();
   server.notes.forEach(wishes.say);
+  const wanted = wishes.usualPorts?.port;
+  if (keptBefore === undefined && wanted && !server.address.endsWith(`:${wanted}`)) wishes.say(`Port ${wanted} is taken by another program; ${server.address} is used, and kept for this folder.`);
   let stopping = false;
   const watch = async (): Promise<void> => {
     while (!stopping) {
