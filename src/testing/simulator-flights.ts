@@ -21,7 +21,7 @@ export interface Ground {
 }
 
 /** ms after which the server notices a lost worker, by missing heartbeats or told by the reaper. */
-const NOTICE_MS = [400, 2_000, 10_000] as const;
+const NOTICE_MS = [200, 400, 2_000, 10_000] as const;
 
 export class SimulatedFlights {
   private readonly flying = new Map<string, Flight>();

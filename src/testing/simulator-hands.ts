@@ -176,6 +176,7 @@ function* troubled(stage: Stage, attempt: Attempt, sending: Sending, trouble: Tr
     case 'slow':
       stage.outside.onTheWay(key);
       stage.clock.after(random.int(100, ON_THE_WAY_MS), apply);
+      if (stage.fault(0.3)) attempt.process.kill();
       yield random.delay(20, ON_THE_WAY_MS);
       return unknown(stage, sending, 'no reply');
     case 'server':

@@ -58,6 +58,16 @@ describe('a claim of a dead owner', () => {
     const first = look(early.after(15_250).when(), { ledger: dead(), lookUp: { kind: 'absent' } }, 2).then(['RecoveryChecked', { decision: 'wait', absent: 1 }]);
     look(first.after(1_000).when(), { ledger: dead(), lookUp: { kind: 'absent' } }, 3).then(['RecoveryChecked', { decision: 'retry' }], ['ToolCallRequested', { attempt: 2 }]);
   });
+  test('absent, and the owner is known to be dead: what it sent may be on its way, so there is a second look, without waiting for the window', () => {
+    const first = look(doubt('stage'), { ledger: dead({ ownerGone: true }), lookUp: { kind: 'absent' } }).then(['RecoveryChecked', { decision: 'wait', againAt: now + 1_000, absent: 1 }]);
+    look(first.after(1_000).when(), { ledger: dead({ ownerGone: true }), lookUp: { kind: 'absent' } }, 2).then(['RecoveryChecked', { decision: 'retry' }], ['ToolCallRequested', { attempt: 2 }]);
+  });
+  test('each attempt has two looks of its own', () => {
+    const first = look(doubt('stage').after(20_000), { ledger: dead(), lookUp: { kind: 'absent' } });
+    const second = look(first.after(1_000).when(), { ledger: dead(), lookUp: { kind: 'absent' } }, 2).then('RecoveryChecked', 'ToolCallRequested');
+    const again = second.when(returned('c1', 2, { kind: 'unknown', why: '?' })).after(60_000);
+    look(again, { ledger: dead({ fence: 5 }), lookUp: { kind: 'absent' } }, 3).then(['RecoveryChecked', { decision: 'wait', absent: 1 }]);
+  });
   test('found at the second look: recorded, not repeated', () => {
     const first = look(doubt('stage').after(20_000), { ledger: dead(), lookUp: { kind: 'absent' } }).then(['RecoveryChecked', { decision: 'wait' }]);
     look(first.after(1_000).when(), { ledger: dead(), lookUp: found }, 2).then(['RecoveryChecked', { decision: 'record' }], 'ToolCallSucceeded', 'StepCompleted', 'RunCompleted');

@@ -56,7 +56,7 @@ export const toolCallRequested: Fold<'ToolCallRequested'> = (state, { data, at }
     approvedUntil: 0, gate: 0, absent: 0, reserved: NO_USAGE, requestedAt: 0,
     ...(undone ? { undoOf: undone.callId, args: undone.args ?? undefined } : {}),
   };
-  const call: CallState = { ...(old ?? fresh), phase: 'sent', attempt: data.attempt, reserved: data.reserved, requestedAt: at };
+  const call: CallState = { ...(old ?? fresh), phase: 'sent', attempt: data.attempt, absent: 0, reserved: data.reserved, requestedAt: at };
   const next: State = {
     ...state, callSeq: Math.max(state.callSeq, data.callSeq), reserved: add(state.reserved, data.reserved),
     calls: { ...state.calls, [data.callId]: call },

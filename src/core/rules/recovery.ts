@@ -82,11 +82,11 @@ function judgeAbsence(call: CallState, seen: GateEvidence, now: number): Verdict
   if (seen.lookUp.kind === 'cannot-say') return { decision: 'ask-person', why: seen.lookUp.why };
   const { ledger } = seen;
   if (ledger.state !== 'dead' && ledger.state !== 'unknown') return { decision: 'ask-person', why: 'the ledger that saw the claim is gone' };
-  if (ledger.ownerGone) return { decision: 'retry', why: 'the attempt is dead and the outside does not know the key' };
-  const windowLeft = ledger.sendWindowUntil - seen.now;
+  // A dead owner sends no more, a stalled one until its window closes; what has left before may still be on its way.
+  const windowLeft = ledger.ownerGone ? 0 : ledger.sendWindowUntil - seen.now;
   if (windowLeft > 0) return { decision: 'wait', why: 'the old attempt may still send', againAt: now + windowLeft + 250 };
-  if (call.absent < 1) return { decision: 'wait', why: 'one more look after the send window', againAt: now + LOOK_AGAIN_MS, absent: call.absent + 1 };
-  return { decision: 'retry', why: 'absent at two looks after the send window' };
+  if (call.absent < 1) return { decision: 'wait', why: 'one more look for what was on its way', againAt: now + LOOK_AGAIN_MS, absent: call.absent + 1 };
+  return { decision: 'retry', why: 'absent at two looks after nothing could be sent any more' };
 }
 
 /** The effect did not happen; may it now? Questions 1, 2, 3 and 5. */
