@@ -8,7 +8,7 @@ import { durationMs } from '../core/rules/plan-reading';
 import type { Actor, Budget } from '../core/run';
 import { EXIT, Stop } from './exit';
 
-export interface CommonOptions { json?: boolean; stateDir?: string; config?: string; address?: string; namespace?: string }
+export interface CommonOptions { json?: boolean; stateDir?: string; config?: string; address?: string; namespace?: string; taskQueue?: string }
 
 export interface DeciderOptions extends CommonOptions { as?: string; messageId?: string }
 
@@ -24,7 +24,8 @@ export function reading(command: Command): Command {
 export function reaching(command: Command): Command {
   return reading(command)
     .option('--address <host:port>', 'Temporal server (default: TEMPORAL_ADDRESS, a profile, or the development server of the state folder)')
-    .option('--namespace <name>', 'Temporal namespace');
+    .option('--namespace <name>', 'Temporal namespace')
+    .option('--task-queue <name>', 'queue of the workers; give each state folder on one server its own (default: longhaul)');
 }
 
 /** The options of `reaching`, and who decides. */

@@ -9,6 +9,7 @@ import type { ResolvedAddress } from '../adapters/temporal/address';
 import { readDevState } from '../adapters/temporal/dev-state';
 import { createClient, type LonghaulClient } from '../client/client';
 import { ClientError } from '../client/types';
+import { TASK_QUEUE } from '../messages';
 import { EXIT, Stop } from './exit';
 import type { CommonOptions } from './options';
 
@@ -47,6 +48,12 @@ export class Place {
       return { ...await loadConfig(file), stateDir: this.stateDir };
     })();
     return this.loaded;
+  }
+
+  /** The queue of this folder's workers: --task-queue, what the last `dev` here was given, else `longhaul`. */
+  get taskQueue(): string {
+    const kept = readDevState(this.stateDir).taskQueue;
+    return this.options.taskQueue ?? (typeof kept === 'string' ? kept : TASK_QUEUE);
   }
 
   /** Works with the bundled example, whatever configuration is here. */
@@ -94,7 +101,7 @@ export class Place {
   /** The client; it connects to Temporal only when it has to. */
   async client(how?: { mustExist?: boolean }): Promise<LonghaulClient> {
     const stores = await this.stores(how);
-    return createClient({ stores, connection: async () => (await this.connection()).connection, namespace: async () => (await this.connection()).at.namespace });
+    return createClient({ stores, taskQueue: this.taskQueue, connection: async () => (await this.connection()).connection, namespace: async () => (await this.connection()).at.namespace });
   }
 
   async close(): Promise<void> {

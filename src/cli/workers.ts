@@ -1,7 +1,6 @@
 // Who polls the queue: told to people when nobody does, since a run that is accepted then waits without a word.
 import os from 'node:os';
 import { identify } from '../adapters/temporal/process-identity';
-import { TASK_QUEUE } from '../messages';
 import type { Place } from './place';
 import { command, say } from './print';
 
@@ -11,7 +10,7 @@ const SEEN_MS = 70_000;
 /** Identities of the workers that poll the queue now. A worker of this host whose process is gone does not count. */
 export async function pollingWorkers(place: Place): Promise<string[]> {
   const { connection, at } = await place.connection();
-  const answer = await connection.workflowService.describeTaskQueue({ namespace: at.namespace, taskQueue: { name: TASK_QUEUE }, taskQueueType: 1 });
+  const answer = await connection.workflowService.describeTaskQueue({ namespace: at.namespace, taskQueue: { name: place.taskQueue }, taskQueueType: 1 });
   return (answer.pollers ?? []).flatMap(({ identity, lastAccessTime }) => {
     const seen = Number(lastAccessTime?.seconds ?? 0) * 1000;
     const [, pid, host] = /^longhaul (\d+)@(.*)$/.exec(identity ?? '') ?? [];
@@ -23,5 +22,5 @@ export async function pollingWorkers(place: Place): Promise<string[]> {
 /** Says on stderr when no worker polls. */
 export async function workerNote(place: Place): Promise<void> {
   const workers = await pollingWorkers(place).catch(() => ['unknown']);
-  if (workers.length === 0) say(`No worker polls the queue "${TASK_QUEUE}", so nothing moves yet: start one with ${command('longhaul dev')} or ${command('longhaul worker')}`);
+  if (workers.length === 0) say(`No worker polls the queue "${place.taskQueue}", so nothing moves yet: start one with ${command('longhaul dev')} or ${command('longhaul worker')}`);
 }

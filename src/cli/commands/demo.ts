@@ -33,7 +33,7 @@ async function demo(place: Place, options: DemoOptions): Promise<number> {
   const folder = folderOf(options);
   const stop = new AbortController();
   const interrupt = (): void => stop.abort();
-  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt).once('SIGHUP', interrupt);
   const all = await serversOf(place, options);
   try {
     const client = await place.client({ mustExist: false });
@@ -44,7 +44,7 @@ async function demo(place: Place, options: DemoOptions): Promise<number> {
     say(`Stopped while ${row.status}; nothing is lost. ${command('longhaul dev')} goes on with it.`);
     return EXIT.error;
   } finally {
-    process.removeListener('SIGINT', interrupt).removeListener('SIGTERM', interrupt);
+    process.removeListener('SIGINT', interrupt).removeListener('SIGTERM', interrupt).removeListener('SIGHUP', interrupt);
     await place.close();
     await all.stop();
   }

@@ -3,7 +3,6 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { TASK_QUEUE } from '../../messages';
 import { act } from '../act';
 import { EXIT, Stop } from '../exit';
 import { reaching, wholeOf, type CommonOptions } from '../options';
@@ -38,8 +37,7 @@ function introduce(all: Supervised, agents: string[]): void {
 
 function interrupted(): Promise<void> {
   return new Promise((resolve) => {
-    process.once('SIGINT', () => resolve());
-    process.once('SIGTERM', () => resolve());
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
   });
 }
 
@@ -54,14 +52,14 @@ async function worker(place: Place, options: WorkerOptions): Promise<void> {
   const { apiKey, address = at.address, ...rest } = at.connectionOptions;
   const connection = { ...rest, address, ...(apiKey === undefined ? {} : { apiKey: typeof apiKey === 'function' ? apiKey() : apiKey }) };
   const running = await startWorker({
-    config, stateDir: place.stateDir, folder: path.dirname(file), connection, namespace: at.namespace, logFile: options.logFile, logLevel: options.logLevel,
+    config, stateDir: place.stateDir, folder: path.dirname(file), connection, namespace: at.namespace, taskQueue: place.taskQueue, logFile: options.logFile, logLevel: options.logLevel,
   });
   // The supervisor is gone: so is this worker.
   const orphaned = (): void => running.shutdown();
   process.once('disconnect', orphaned);
   const ended = running.run();
   process.send?.({ ready: true });
-  say(`Worker ${process.pid} polls "${TASK_QUEUE}" at ${at.address}, agents: ${config.agents.map((agent) => agent.name).join(', ')}. Ctrl-C stops it; runs wait.`);
+  say(`Worker ${process.pid} polls "${place.taskQueue}" at ${at.address}, agents: ${config.agents.map((agent) => agent.name).join(', ')}. Ctrl-C stops it; runs wait.`);
   await ended.finally(() => {
     // The open channel would keep this process alive.
     process.removeListener('disconnect', orphaned);

@@ -6,7 +6,7 @@ import { endProcess } from '../../adapters/temporal/server-process';
 import { withStartLock } from '../../adapters/temporal/start-lock';
 import { EXIT, Stop } from '../exit';
 
-interface Kept extends DevState { supervisor?: ProcessIdentity & { mode: 'dev' | 'demo' }; children?: Record<string, ProcessIdentity>; configFile?: string }
+interface Kept extends DevState { supervisor?: ProcessIdentity & { mode: 'dev' | 'demo' }; children?: Record<string, ProcessIdentity>; configFile?: string; taskQueue?: string }
 
 const kept = (stateDir: string): Kept => readDevState(stateDir) as Kept;
 
@@ -20,12 +20,12 @@ export function runningDev(stateDir: string): RunningDev | null {
 }
 
 /** Makes this process the supervisor of the folder. Throws Stop when another one runs. */
-export async function claimFolder(stateDir: string, mode: 'dev' | 'demo', configFile: string): Promise<void> {
+export async function claimFolder(stateDir: string, { mode, configFile, taskQueue }: { mode: 'dev' | 'demo'; configFile: string; taskQueue: string }): Promise<void> {
   await withStartLock(stateDir, 60_000, async () => {
     const other = runningDev(stateDir);
     if (other) throw new Stop(EXIT.error, `\`longhaul ${other.mode}\` runs for ${stateDir} already (process ${other.pid}, Web UI ${other.uiAddress}): use it, stop it with Ctrl-C there, or name another folder with --state-dir.`);
     const self = identify(process.pid);
-    updateDevState(stateDir, { supervisor: self && { ...self, mode }, configFile });
+    updateDevState(stateDir, { supervisor: self && { ...self, mode }, configFile, taskQueue });
   });
 }
 

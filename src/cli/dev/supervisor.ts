@@ -8,6 +8,7 @@ import { startDevServer, type DevServer } from '../../adapters/temporal/dev-serv
 import { findTemporal } from '../../adapters/temporal/find-binary';
 import { modelFromEnv } from '../../adapters/models/from-env';
 import { EXAMPLE, type Place } from '../place';
+import { pollingWorkers } from '../workers';
 import { startServices, type RunningServices } from './services';
 import { claimFolder, endLeftOvers, leaveFolder } from './state';
 import { startWorkerProcess, type RunningWorkerProcess } from './worker-process';
@@ -35,7 +36,7 @@ export interface Supervised {
 export async function supervise(place: Place, wishes: Wishes): Promise<Supervised> {
   const { stateDir } = place;
   const loaded = await place.config();
-  await claimFolder(stateDir, wishes.mode, loaded.file);
+  await claimFolder(stateDir, { mode: wishes.mode, configFile: loaded.file, taskQueue: place.taskQueue });
   const stops: (() => Promise<void>)[] = [async () => leaveFolder(stateDir)];
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopping ??= (async () => {
@@ -45,7 +46,8 @@ export async function supervise(place: Place, wishes: Wishes): Promise<Supervise
     const left = await endLeftOvers(stateDir);
     if (left.length > 0) wishes.say(`Ended what a killed process had left running: ${left.join(', ')}.`);
     const [server, services] = await both(serverOf(place, wishes), startServices(stateDir, loaded, wishes.say), stops);
-    const args = ['--state-dir', stateDir, '--config', loaded.file, '--address', server.address, '--namespace', server.namespace];
+    const args = ['--state-dir', stateDir, '--config', loaded.file, '--address', server.address, '--namespace', server.namespace, '--task-queue', place.taskQueue];
+    if (server.uiAddress === null) await tellOthers(place, wishes.say);
     const model = modelFor(loaded.file, wishes.say);
     const env = (start: number): Record<string, string> => ({ LONGHAUL_STATE_DIR: stateDir, ...model, ...wishes.workerEnv?.(start) });
     const worker = await startWorkerProcess({ stateDir, args, env, say: wishes.say, lost: wishes.lost });
@@ -55,6 +57,12 @@ export async function supervise(place: Place, wishes: Wishes): Promise<Supervise
     await stop();
     throw error;
   }
+}
+
+/** A server that was named may have workers of other folders: they would take this folder's work and not know its runs. */
+async function tellOthers(place: Place, say: (line: string) => void): Promise<void> {
+  const others = await pollingWorkers(place).catch(() => []);
+  if (others.length > 0) say(`Other workers poll "${place.taskQueue}" there (${others.join(', ')}): they must work on this same state folder. If they do not, stop this and give --task-queue another name.`);
 }
 
 /** The bundled example works without a key: by rules, and it says so. A model that was chosen is never replaced. */
