@@ -1,5 +1,6 @@
 // What arrives at a run from outside, on the real server: early, doubled, malformed, misspelt, at the same moment. No message
 // poisons a run, and the same decision twice is one decision.
+import { LIMITS } from '../../src/core/run';
 import { workflowIdOf, MESSAGE } from '../../src/messages';
 import { ANN, sleep, startRig, type Rig } from '../rig/rig';
 
@@ -72,4 +73,19 @@ test('a message that arrives before the first workflow task is heard', async () 
   expect(await sent).toHaveProperty('kind');
   expect((await rig.end(runId)).status).toBe('CANCELLED');
   await worker.kill();
+});
+
+test('I12 a message whose answer the state has forgotten is caught by the journal and acts once', async () => {
+  const runId = await rig.run({ plan: { goal: 'Wait', steps: [{ id: 'ask', title: 'Ask', action: { type: 'question', question: 'Well?' } }] } });
+  await rig.until(runId, (state) => Object.keys(state.questions)[0]);
+  const count = LIMITS.decisions + 20;
+  let next = 0;
+  const note = (n: number) => rig.send(runId, { kind: 'note', text: { value: n } }, { messageId: `note-${n}` });
+  await Promise.all(Array.from({ length: 8 }, async () => { while (next < count) await note(next += 1); }));
+  expect((await rig.state(runId)).remembered.some(({ id }) => id === 'note-1')).toBe(false);
+  await handle(runId).signal(MESSAGE, { messageId: 'note-1', actor: ANN, body: { kind: 'note', text: { value: 1 } } });
+  expect(await handle(runId).executeUpdate(MESSAGE, { args: [{ messageId: 'note-1', actor: ANN, body: { kind: 'note', text: { value: 1 } } }], updateId: 'again' })).toMatchObject({ kind: 'already-decided' });
+  expect((await rig.types(runId)).filter((type) => type === 'UserMessageReceived')).toHaveLength(count);
+  await rig.send(runId, { kind: 'cancel', reason: 'done' });
+  await rig.end(runId);
 });
