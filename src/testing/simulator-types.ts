@@ -29,5 +29,5 @@ export interface SimulatedScenario {
 export type Mutant =
   | 'ignore-diverged' | 'start-before-append' | 'answer-before-append'
   | 'journal-unfenced' | 'claims-unfenced' | 'deals-dead-claims'
-  | 'claim-skipped' | 'settle-ignored' | 'gate-skipped' | 'key-by-attempt' | 'unknown-is-failed' | 'approval-unchecked' | 'ledger-change-unseen'
+  | 'claim-skipped' | 'settle-ignored' | 'gate-skipped' | 'key-by-attempt' | 'unknown-is-failed' | 'approval-unchecked' | 'ledger-change-unseen' | 'held-is-busy' | 'not-withdrawn'
   | 'results-kept-when-behind' | 'requests-shared';
