@@ -1,6 +1,6 @@
 // Runs under `longhaul dev`, steered by the command line alone: waiting, deciding, deciding again, killing everything, terminate
 // and restore, reset, cancel. One development server for the whole file.
-import { writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { RunRow } from '../../src/core/row';
 import { cli, ROOT, until, type Cli, type Dev, type Ended } from './support/cli';
@@ -164,8 +164,10 @@ describe('decisions and recovery', () => {
     expect((await here.run(['runs', 'extend', 'extended', '--budget', 'calls=100'])).code).toBe(0);
     await approvalOf('extended');
     expect(second.code).toBe(6);
-    expect((await here.run(['runs', 'settle', 'settled', '--as', 'fail'])).code).toBe(0);
-    expect((await here.run(['runs', 'watch', 'settled'])).code).toBe(3);
+    expect((await here.run(['runs', 'settle', 'settled', '--as', 'partial'])).code).toBe(0);
+    const settled = await here.run(['runs', 'watch', 'settled']);
+    expect([settled.code, settled.stderr]).toEqual([0, expect.stringContaining('completed (partial)')]);
+    expect((await here.run(['runs', 'settle', 'settled', '--as', 'fail'])).code).toBe(1);
   });
 
   test('pause and resume, a message, an unknown run and an unknown approval', async () => {
@@ -179,6 +181,23 @@ describe('decisions and recovery', () => {
     expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('longhaul runs list')]);
     const wait = await here.run(['approvals', 'approve', 'a-000000000000']);
     expect([wait.code, wait.stderr]).toEqual([1, expect.stringContaining('longhaul inbox')]);
+  });
+
+  test("R1.3 with Temporal's database lost, dev names the open runs, a restore goes on with one, and closed ones keep their ids", async () => {
+    await begin('lost', 'Which refunds are contested?');
+    const approvalId = await approvalOf('lost');
+    await dev.stop();
+    for (const name of readdirSync(here.stateDir).filter((one) => one.startsWith('temporal.db'))) rmSync(path.join(here.stateDir, name));
+    dev = await here.dev();
+    expect((await here.run(['doctor'])).stdout).toContain('npx longhaul runs restore lost');
+    expect((await here.run(['runs', 'restore', 'lost'])).code).toBe(0);
+    expect((await here.run(['approvals', 'approve', approvalId])).code).toBe(0);
+    expect(await overOf('lost')).toMatchObject({ status: 'completed', epoch: 2 });
+    expect(await publishedBy('lost')).toBe(1);
+    expect((await begin('waits', 'How large were refunds in Q3?')).stderr).toContain('it is completed');
+    expect((await begin('waits', 'How large were refunds in Q4?')).code).toBe(2);
+    expect((await dev.stop()).stderr).toMatch(/database is new.*longhaul runs restore lost/s);
+    dev = await here.dev();
   });
 
   test('demo uses the dev that runs, and Ctrl-C leaves all state', async () => {

@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { isOver } from '../../client/start';
 import { act } from '../act';
 import { EXIT, Stop } from '../exit';
 import { reaching, wholeOf, type CommonOptions } from '../options';
@@ -20,6 +21,7 @@ async function dev(place: Place, options: DevOptions): Promise<number> {
   const all = await supervise(place, { mode: 'dev', usualPorts, say });
   if (options.json) json({ address: all.address, namespace: all.namespace, uiAddress: all.uiAddress, services: all.services.urls, worker: all.worker.pid(), stateDir: place.stateDir });
   introduce(all, config.agents.map((agent) => agent.name));
+  if (all.freshDb) await tellLost(place);
   await interrupted();
   say('Stopping; state stays, the next start goes on. (Ctrl-C again ends everything at once.)');
   process.once('SIGINT', () => process.exit(130));
@@ -33,6 +35,15 @@ function introduce(all: Supervised, agents: string[]): void {
   for (const [name, url] of Object.entries(all.services.urls)) say(`${name.padEnd(9)} ${url}`);
   say(`Worker    process ${all.worker.pid()}, agents: ${agents.join(', ')}`);
   say(`Next      ${command('longhaul demo')} in another terminal, or ${command(`longhaul run ${agents[0] ?? 'AGENT'} --input JSON`)}`);
+}
+
+/** A new database knows no run: those that the journal has open are named, each with the command that goes on with it. */
+async function tellLost(place: Place): Promise<void> {
+  const open = (await (await place.client({ mustExist: false })).list({ limit: 1_000 })).filter((row) => !isOver(row));
+  if (open.length === 0) return;
+  say(`Temporal's database is new, and the journal has ${open.length} open run${open.length === 1 ? '' : 's'} that it does not know. To go on with them:`);
+  for (const row of open.slice(0, 20)) say(`  ${command(`longhaul runs restore ${row.runId}`)}`);
+  if (open.length > 20) say(`  ... and ${open.length - 20} more: ${command('longhaul doctor')} names them`);
 }
 
 function interrupted(): Promise<void> {

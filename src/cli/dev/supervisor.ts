@@ -27,6 +27,8 @@ export interface Supervised {
   namespace: string;
   /** Null when the server was named by the user: its Web UI is theirs to know. */
   uiAddress: string | null;
+  /** True when the server's database was made by this start: runs of the journal that are open then have no execution. */
+  freshDb: boolean;
   services: RunningServices;
   worker: RunningWorkerProcess;
   stop(): Promise<void>;
@@ -73,7 +75,7 @@ function modelFor(configFile: string, say: (line: string) => void): Record<strin
   return { LONGHAUL_MODEL: 'rules@1' };
 }
 
-interface Server { address: string; namespace: string; uiAddress: string | null; stop(): Promise<void> }
+interface Server { address: string; namespace: string; uiAddress: string | null; freshDb: boolean; stop(): Promise<void> }
 
 /** Waits for both, and notes how to stop whichever came up, before a failure of the other is told. */
 async function both(first: Promise<Server>, second: Promise<RunningServices>, stops: (() => Promise<void>)[]): Promise<[Server, RunningServices]> {
@@ -90,7 +92,7 @@ async function serverOf(place: Place, wishes: Wishes): Promise<Server> {
   const env = { ...process.env, ...(options.address ? { TEMPORAL_ADDRESS: options.address } : {}), ...(options.namespace ? { TEMPORAL_NAMESPACE: options.namespace } : {}) };
   if (givenAddress(env)) {
     const given = await resolveAddress({ stateDir, env });
-    if (given) return { address: given.address, namespace: given.namespace, uiAddress: null, stop: async () => undefined };
+    if (given) return { address: given.address, namespace: given.namespace, uiAddress: null, freshDb: false, stop: async () => undefined };
   }
   const binary = await findTemporal({ stateDir, env: process.env, log: wishes.say });
   const begin = (): Promise<DevServer> => startDevServer({ stateDir, binary: binary.path, ...(wishes.usualPorts ? { usualPorts: wishes.usualPorts } : {}) });
@@ -113,5 +115,5 @@ async function serverOf(place: Place, wishes: Wishes): Promise<Server> {
     stopping = true;
     await server.stop();
   };
-  return { address: server.address, namespace: server.namespace, uiAddress: server.uiAddress, stop };
+  return { address: server.address, namespace: server.namespace, uiAddress: server.uiAddress, freshDb: server.freshDb, stop };
 }
