@@ -100,6 +100,9 @@ async function measure(bench) {
 /** Bytes by which a turn may seem dearer in a longer run: numbers and step names get longer digits. */
 const SLOPE_BYTES = 32;
 
+/** The most bytes of history that a turn may cost, whatever was committed. */
+const MOST_BYTES = { 'model + reader': 3072 };
+
 /** Counts must be equal; bytes may differ by a twentieth, since ids and times have no fixed length. */
 function differences(found, wanted) {
   const out = [];
@@ -109,6 +112,10 @@ function differences(found, wanted) {
       const near = name === 'slopeBytes' ? Math.abs(now) <= SLOPE_BYTES : /bytes/i.test(name) ? Math.abs(now - value) <= value / 20 : now === value;
       if (!near) out.push(`${label}: ${name} was ${value} and is ${now}`);
     }
+  }
+  for (const [label, most] of Object.entries(MOST_BYTES)) {
+    const now = found[label].historyBytes;
+    if (now > most) out.push(`${label}: historyBytes is ${now} and may be ${most} at most`);
   }
   return out;
 }

@@ -2,7 +2,7 @@
 // Whatever stops it before the claim has sent nothing, and no attempt is counted. Never throws: every end is a value.
 // I13: the claim is the last act before the send.
 import { Context } from '@temporalio/activity';
-import { callIdOf } from '../core/keys';
+import type { Asked } from '../core/wire';
 import type { CallNeed, CallResult } from '../core/world';
 import type { ClaimAnswer, ClaimOwner } from '../ports/ledger';
 import { crashPoint } from '../ports/crash-points';
@@ -12,14 +12,15 @@ import type { HandsDeps } from './deps';
 import { failure, failureOf } from './failures';
 import { stopReason } from './heartbeat';
 import { run, type Attempt, type Claim } from './runner';
-import { ownSignal, toolCallOf, toolOf } from './tool-call';
-import type { Asked } from './types';
+import { inputRefOf, ownSignal, toolCallOf, toolOf } from './tool-call';
 
 export const LEASE_MS = 15_000;
 /** ms for which a claim is asked again while the ledger does not answer. */
 const PATIENCE_MS = 20_000;
 /** ms after which a call that met a full tool looks again. */
 const FULL_MS = 1_000;
+/** ms after which a call that met a store without an answer is made anew. */
+const AWAY_MS = 2_000;
 
 export function makeCall(deps: HandsDeps): (asked: Asked<CallNeed>) => Promise<CallResult> {
   const running = new Map<string, number>();
@@ -51,7 +52,11 @@ async function ready(deps: HandsDeps, asked: Asked<CallNeed>): Promise<CallResul
   const signal = ownSignal();
   if (signal.aborted) return { kind: 'not-sent', why: stopReason(signal.reason) === 'shutdown' ? 'shutdown' : 'cancelled' };
   if (need.approval && (need.approval.expiresAt <= Date.now() || need.approval.argsDigest !== bound.digest)) return { kind: 'not-sent', why: 'approval' };
-  return { asked, tool, args, digest: bound.digest, claim: null };
+  try {
+    return { asked, inputRef: await inputRefOf(deps, asked.runId), tool, args, digest: bound.digest, claim: null };
+  } catch (error) {
+    return { kind: 'busy', why: failureOf(error).message, retryAfterMs: AWAY_MS };
+  }
 }
 
 async function claimed(deps: HandsDeps, attempt: Attempt): Promise<CallResult> {
@@ -60,7 +65,7 @@ async function claimed(deps: HandsDeps, attempt: Attempt): Promise<CallResult> {
   try {
     answer = await claim(deps, attempt, owner);
   } catch (error) {
-    return { kind: 'busy', why: `The ledger does not answer: ${failureOf(error).message}`, retryAfterMs: 2_000 };
+    return { kind: 'busy', why: `The ledger does not answer: ${failureOf(error).message}`, retryAfterMs: AWAY_MS };
   }
   switch (answer.kind) {
     case 'claimed':
@@ -69,14 +74,14 @@ async function claimed(deps: HandsDeps, attempt: Attempt): Promise<CallResult> {
     case 'outcome': return known(attempt, answer);
     case 'held': return { kind: 'busy', why: 'Another attempt at this call is under way.', retryAfterMs: LEASE_MS / 3 };
     case 'dead-owner': return { kind: 'in-doubt', why: `An attempt by ${answer.owner.worker} stopped after its claim; whether it was sent is not known.` };
-    case 'mismatch': return { kind: 'failed', failure: failure('mismatch', 'ledger-mismatch', `The key of ${callIdOf(attempt.asked.need.callSeq)} was used with other arguments.`), sent: false };
+    case 'mismatch': return { kind: 'failed', failure: failure('mismatch', 'ledger-mismatch', `The key of ${attempt.asked.need.callId} was used with other arguments.`), sent: false };
     case 'fenced': return { kind: 'not-sent', why: 'cancelled' };
   }
 }
 
 /** Sends, unless what the call was prepared for has changed since. After a take-over the gate has looked already. */
 async function sent(deps: HandsDeps, attempt: Attempt & { claim: Claim }): Promise<CallResult> {
-  const { asked: { need, runId, inputRef }, claim } = attempt;
+  const { asked: { need, runId }, inputRef, claim } = attempt;
   if (need.takeOver === undefined && need.undoOf === undefined && typeof need.resourceVersion === 'string' && attempt.tool.resourceVersion) {
     const call = await toolCallOf(deps, { runId, inputRef, callId: need.callId, attempt: need.attempt, key: need.key, resourceVersion: need.resourceVersion, signal: ownSignal() });
     const now = await attempt.tool.resourceVersion(attempt.args, call).catch(failureOf);
@@ -112,5 +117,5 @@ async function claim(deps: HandsDeps, attempt: Attempt, owner: ClaimOwner): Prom
 
 function known({ asked }: Attempt, { outcome }: Extract<ClaimAnswer, { kind: 'outcome' }>): CallResult {
   if (outcome.kind === 'refused') return { kind: 'failed', failure: outcome.failure, sent: true };
-  return { kind: 'succeeded', output: outcome.output, summary: outcome.summary || asked.need.tool, via: 'ledger', settled: true, artifacts: [], facts: [] };
+  return { kind: 'succeeded', output: outcome.output, summary: outcome.summary || asked.need.tool, via: 'ledger', settled: true };
 }

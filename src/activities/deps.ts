@@ -2,12 +2,13 @@
 // process's own facts. Interfaces only; no activity reaches for anything that does not stand here.
 import type { AgentManifest, RunSpec } from '../core/run';
 import type { ToolCall, ToolDefinition } from '../ports/tool';
+import type { Asked } from '../core/wire';
 import type { ModelNeed, ModelResult } from '../core/world';
 import type { ArtifactsPort } from '../ports/artifacts';
 import type { JournalPort } from '../ports/journal';
 import type { ClaimOwner, LedgerPort } from '../ports/ledger';
 import type { PolicyPort } from '../ports/policy';
-import type { Asked, WorkerFacts } from './types';
+import type { WorkerFacts } from './types';
 
 /** An agent of the configuration, ready to be pinned. */
 export interface KnownAgent {

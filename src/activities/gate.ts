@@ -1,9 +1,10 @@
 // Gathers the evidence for the recovery gate (DESIGN 4): what the ledger says on its own clock, whether the claim's owner is
 // gone, what the outside knows of the key, and whether resource version and premises still hold. Only looks; the law judges.
-// Throws when the ledger cannot be read, so that Temporal looks again; a tool's own trouble is evidence.
+// Throws when ledger or journal cannot be read, so that Temporal looks again; a tool's own trouble is evidence.
 import { canonical, type Json } from '../core/canonical';
 import type { Premise } from '../core/plan';
-import { LIMITS } from '../core/run';
+import { LIMITS, type ArtifactRef } from '../core/run';
+import type { Asked } from '../core/wire';
 import type { GateEvidence, GateNeed } from '../core/world';
 import type { LedgerRow } from '../ports/ledger';
 import type { ToolCall, ToolDefinition } from '../ports/tool';
@@ -12,17 +13,17 @@ import type { HandsDeps } from './deps';
 import { failureOf, oneLine } from './failures';
 import { watched } from './heartbeat';
 import { storeOutput, summaryOf } from './outputs';
-import { toolCallOf, toolOf } from './tool-call';
-import type { Asked } from './types';
+import { inputRefOf, toolCallOf, toolOf } from './tool-call';
 
 interface Question { asked: Asked<GateNeed>; tool: ToolDefinition; args: unknown; call: ToolCall }
 
 export function makeGate(deps: HandsDeps): (asked: Asked<GateNeed>) => Promise<GateEvidence> {
   return (asked) => watched(async ({ signal }) => {
     const row = await deps.ledger.get(asked.need.key);
+    const inputRef = await inputRefOf(deps, asked.runId);
     const incarnation = await deps.ledger.incarnation();
     const ledger = ledgerEvidence(deps, row);
-    const question = await questionOf(deps, asked, signal).catch((error: unknown) => ({ error: failureOf(error).message }));
+    const question = await questionOf(deps, asked, inputRef, signal).catch((error: unknown) => ({ error: failureOf(error).message }));
     const settled = ledger.state === 'done' || ledger.state === 'refused' || ledger.state === 'live';
     const neverSent = (ledger.state === 'none' || ledger.state === 'released') && incarnation === asked.need.ledgerIncarnation;
     return {
@@ -46,8 +47,8 @@ function ledgerEvidence(deps: HandsDeps, row: LedgerRow | null): GateEvidence['l
   return { state: row.state === 'unknown' ? 'unknown' : 'dead', fence, firstClaimedAt, sendWindowUntil, ownerGone };
 }
 
-async function questionOf(deps: HandsDeps, asked: Asked<GateNeed>, signal: AbortSignal): Promise<Question> {
-  const { need, runId, inputRef } = asked;
+async function questionOf(deps: HandsDeps, asked: Asked<GateNeed>, inputRef: ArtifactRef, signal: AbortSignal): Promise<Question> {
+  const { need, runId } = asked;
   const tool = toolOf(deps, need.tool, need.version);
   const bound = await boundArgs(deps.artifacts, need.call, true);
   const args = await parsedArgs(deps.artifacts, tool, bound.args, deps.secret);

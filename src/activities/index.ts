@@ -1,5 +1,6 @@
 // All hands by their names in history, made from what the composition root gives. Names freeze with the first history.
-// Joins only; each hand has a file of its own.
+// Joins only, and makes whole what comes short through history; each hand has a file of its own.
+import { fromWire } from '../core/wire';
 import { makeAppend, makeRead } from './append';
 import { makeCall } from './call';
 import { cancelSelf } from './cancel-self';
@@ -15,14 +16,15 @@ export type { HandsDeps } from './deps';
 export type { Hands, WorkerFacts } from './types';
 
 export function makeHands(deps: HandsDeps): Hands {
+  const [prepare, call, gate] = [makePrepare(deps), makeCall(deps), makeGate(deps)];
   return {
     open: makeOpen(deps),
     read: makeRead(deps),
     append: makeAppend(deps),
-    model: (asked) => watched(({ signal }) => deps.model(asked, { signal })),
-    prepare: makePrepare(deps),
-    call: makeCall(deps),
-    gate: makeGate(deps),
+    model: (asked) => watched(({ signal }) => deps.model(fromWire('model', asked), { signal })),
+    prepare: (asked) => prepare(fromWire('prepare', asked)),
+    call: (asked) => call(fromWire('call', asked)),
+    gate: (asked) => gate(fromWire('gate', asked)),
     checkpoint: makeCheckpoint(deps),
     cancelSelf,
   };

@@ -3,6 +3,7 @@
 import { bytesOf, type Json } from '../core/canonical';
 import { ToolError } from '../core/failure';
 import type { ArtifactRef } from '../core/run';
+import type { Bare } from '../core/wire';
 import type { ModelNeed } from '../core/world';
 import type { ArtifactsPort } from '../ports/artifacts';
 import type { ModelMessage } from '../ports/model';
@@ -10,7 +11,6 @@ import type { ToolDefinition } from '../ports/tool';
 import { boundArgs, parsedArgs } from './arguments';
 import { BYTES_PER_TOKEN, InputTooLarge } from './assemble';
 import { isText, textOf } from './results';
-import type { Bare } from './types';
 
 /** The messages of the step. Throws ToolError `argument` or `permission`, ArtifactError, or InputTooLarge. */
 export async function stepMessages(need: Bare<ModelNeed>, prompts: Readonly<Record<string, string>>, artifacts: ArtifactsPort): Promise<ModelMessage[]> {

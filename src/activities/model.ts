@@ -3,8 +3,9 @@
 // Never retries, never runs a tool, and never throws: a cancelled call is a failure of class `cancelled`.
 import { canonical, type Json } from '../core/canonical';
 import { ToolError, type ErrorClass, type Failure } from '../core/failure';
-import { majorOf } from '../core/keys';
+import { callSeqOf, majorOf } from '../core/keys';
 import { LIMITS, type ArtifactRef, type Output, type RunSpec, type Usage } from '../core/run';
+import type { Asked } from '../core/wire';
 import type { ModelNeed, ModelResult } from '../core/world';
 import { ArtifactError, type ArtifactsPort } from '../ports/artifacts';
 import type { JournalPort } from '../ports/journal';
@@ -17,7 +18,6 @@ import { readJson, storeOutput } from './outputs';
 import { proposalOf, referred, type Proposal } from './proposal';
 import { PROPOSE_PLAN } from './proposed-plan';
 import { readTranscript, type Transcript } from './transcript';
-import type { Asked } from './types';
 
 /** What the composition root hands in. */
 export interface ModelDeps {
@@ -59,8 +59,9 @@ async function plan(deps: ModelDeps, { asked, transcript, prompts, port, signal 
   const answer = await port.generate({ messages, tools: specs, maxOutputTokens: need.maxOutputTokens, signal });
   const usage = used(answer, 0);
   if (answer.finish === 'content-filter') return failed(filtered(port), usage);
-  const proposal = proposalOf({ answer, callSeq: need.callSeq, transcript, tools });
-  return { kind: 'succeeded', usage, text: textOf(answer), ...(await stored(deps, proposal, need.callSeq)) };
+  const callSeq = callSeqOf(need.callId);
+  const proposal = proposalOf({ answer, callSeq, transcript, tools });
+  return { kind: 'succeeded', usage, text: textOf(answer), ...(await stored(deps, proposal, callSeq)) };
 }
 
 /** Stores the answer whole; what is large in the patch then refers to it. */

@@ -3,6 +3,7 @@
 // Never throws: a fault is a failed result with a class.
 import { canonical } from '../core/canonical';
 import type { ArtifactRef } from '../core/run';
+import type { Asked } from '../core/wire';
 import type { PrepareNeed, PrepareResult } from '../core/world';
 import type { ToolCall, ToolDefinition } from '../ports/tool';
 import { boundArgs, parsedArgs } from './arguments';
@@ -10,8 +11,7 @@ import type { HandsDeps } from './deps';
 import { failureOf } from './failures';
 import { watched } from './heartbeat';
 import { storeOutput } from './outputs';
-import { toolCallOf, toolOf } from './tool-call';
-import type { Asked } from './types';
+import { inputRefOf, toolCallOf, toolOf } from './tool-call';
 
 /** Bytes of a preview that are kept. */
 const PREVIEW_BYTES = 64 * 1024;
@@ -29,10 +29,11 @@ export function makePrepare(deps: HandsDeps): (asked: Asked<PrepareNeed>) => Pro
 }
 
 async function prepared(deps: HandsDeps, asked: Asked<PrepareNeed>, signal: AbortSignal): Promise<PrepareResult> {
-  const { need, runId, inputRef } = asked;
+  const { need, runId } = asked;
   const tool = toolOf(deps, need.tool, need.version);
   const bound = await boundArgs(deps.artifacts, need.call, false);
   const args = await parsedArgs(deps.artifacts, tool, bound.args, deps.secret);
+  const inputRef = await inputRefOf(deps, runId);
   const call = await toolCallOf(deps, { runId, inputRef, callId: need.callId, attempt: 0, key: need.key, resourceVersion: null, signal });
   const policy = await deps.policy.decide({
     runId, agent: need.agent, owner: need.owner, tool: tool.name, version: tool.version, effect: need.effect, argsDigest: bound.digest,

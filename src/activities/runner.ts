@@ -3,7 +3,8 @@
 // be told is `unknown`, and the claim stays for the gate. Never throws.
 import { canonical, type Json } from '../core/canonical';
 import { ToolError, type ErrorClass, type Failure } from '../core/failure';
-import type { Output } from '../core/run';
+import type { ArtifactRef, Output } from '../core/run';
+import type { Asked } from '../core/wire';
 import type { CallNeed, CallResult } from '../core/world';
 import { crashPoint } from '../ports/crash-points';
 import type { Outcome } from '../ports/ledger';
@@ -13,12 +14,11 @@ import { failure, failureOf } from './failures';
 import { watched, type Watch } from './heartbeat';
 import { artifactsIn, loadOutput, storeOutput, summaryOf } from './outputs';
 import { toolCallOf } from './tool-call';
-import type { Asked } from './types';
 
 export interface Claim { key: string; fence: number; leaseMs: number }
 
 /** An attempt that has passed every check; `claim` null for a tool without effect. */
-export interface Attempt { asked: Asked<CallNeed>; tool: ToolDefinition; args: unknown; digest: string; claim: Claim | null }
+export interface Attempt { asked: Asked<CallNeed>; inputRef: Pick<ArtifactRef, 'sha256'>; tool: ToolDefinition; args: unknown; digest: string; claim: Claim | null }
 
 /** ms that a tool has to come back after its time was over. */
 const GRACE_MS = 10_000;
@@ -32,12 +32,12 @@ export function run(deps: HandsDeps, attempt: Attempt): Promise<CallResult> {
 }
 
 async function attempted(deps: HandsDeps, attempt: Attempt, watch: Watch): Promise<CallResult> {
-  const { claim, asked: { need } } = attempt;
+  const { claim, inputRef, asked: { need, runId } } = attempt;
   let value: Json;
   let sending = false;
   try {
     const call = await toolCallOf(deps, {
-      ...attempt.asked, callId: need.callId, attempt: need.attempt, key: need.key, resourceVersion: need.resourceVersion ?? null, signal: watch.signal,
+      runId, inputRef, callId: need.callId, attempt: need.attempt, key: need.key, resourceVersion: need.resourceVersion ?? null, signal: watch.signal,
     });
     const undo = await undone(deps, need);
     if (watch.signal.aborted) return await givenUp(deps, claim, watch);
@@ -123,7 +123,8 @@ async function kept(deps: HandsDeps, attempt: Attempt, value: Json): Promise<Cal
     return claim ? { kind: 'unknown', why } : { kind: 'failed', failure: failure('artifact', 'store', why), sent: true };
   }
   crashPoint('call:blob', need.tool);
-  const done = { kind: 'succeeded' as const, output, summary, via: 'sent' as const, artifacts: artifactsIn(value), facts: [] };
+  const artifacts = artifactsIn(value);
+  const done = { kind: 'succeeded' as const, output, summary, via: 'sent' as const, ...(artifacts.length > 0 ? { artifacts } : {}) };
   if (!claim) return { ...done, settled: true };
   const settled = await settle(deps, claim, { kind: 'done', output, summary });
   crashPoint('call:settled', need.tool);

@@ -7,7 +7,7 @@ import { majorOf } from '../core/keys';
 import type { ArtifactRef } from '../core/run';
 import type { ToolCall, ToolDefinition } from '../ports/tool';
 import type { HandsDeps } from './deps';
-import { oneLine } from './failures';
+import { failureOf, oneLine } from './failures';
 import { readJson } from './outputs';
 
 export interface CallAbout { runId: string; callId: string; attempt: number; key: string; inputRef: Pick<ArtifactRef, 'sha256'>; resourceVersion: string | null; signal: AbortSignal }
@@ -28,6 +28,16 @@ export async function toolCallOf(deps: HandsDeps, about: CallAbout): Promise<Too
     secret: (name) => deps.secret(name),
     log: (message) => deps.log(oneLine(message, 4_096), names),
   };
+}
+
+/**
+ * Where the run's input lies. Read from the journal, so that it need not travel with every need. Throws ToolError `network`
+ * when the journal does not answer.
+ */
+export async function inputRefOf({ journal }: Pick<HandsDeps, 'journal'>, runId: string): Promise<ArtifactRef> {
+  const row = await journal.row(runId).catch((error: unknown) => { throw new ToolError('network', 'journal', `The journal does not answer: ${failureOf(error).message}`); });
+  if (!row) throw new ToolError('network', 'journal', `The journal of this worker does not know run ${runId}; start a worker on the state folder in which the run was accepted.`);
+  return row.inputRef;
 }
 
 /** The tool under this name with the contract that the run was created with. Throws ToolError `tool-missing`. */

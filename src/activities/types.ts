@@ -2,17 +2,11 @@
 // Types only, and small values only (I11). They change by addition: histories of older builds hold them.
 import type { FreshRun } from '../core/commands';
 import type { RunEvent } from '../core/events';
-import type { ArtifactRef, RunInput } from '../core/run';
+import type { RunInput } from '../core/run';
 import type { State } from '../core/state';
 import type { CallNeed, CallResult, CheckpointResult, GateEvidence, GateNeed, ModelNeed, ModelResult, PrepareNeed, PrepareResult } from '../core/world';
 import type { AppendAnswer, AppendRequest } from '../core/append';
-
-/** A need on its way to an activity: what only the law and the conductor use is left behind, since every byte stands in history. */
-export type Bare<N> = N extends { kind: 'call' } ? Omit<N, Own | 'premises' | 'ledgerIncarnation'> : Omit<N, Own>;
-type Own = 'kind' | 'begun' | 'summary' | 'id';
-
-/** One need of one run, as an activity gets it. */
-export interface Asked<N> { runId: string; epoch: number; inputRef: Pick<ArtifactRef, 'sha256'>; need: Bare<N> }
+import type { Wire } from '../core/wire';
 
 /** What this worker tells the conductor once a generation; the answer is in history, so replay goes the same way. */
 export interface WorkerFacts {
@@ -36,10 +30,10 @@ export interface Hands {
   open(input: RunInput): Promise<OpenAnswer>;
   read(request: { runId: string; after: number }): Promise<{ events: RunEvent[]; more: boolean }>;
   append(request: AppendRequest): Promise<AppendAnswer>;
-  model(asked: Asked<ModelNeed>): Promise<ModelResult>;
-  prepare(asked: Asked<PrepareNeed>): Promise<PrepareResult>;
-  call(asked: Asked<CallNeed>): Promise<CallResult>;
-  gate(asked: Asked<GateNeed>): Promise<GateEvidence>;
+  model(asked: Wire<ModelNeed>): Promise<ModelResult>;
+  prepare(asked: Wire<PrepareNeed>): Promise<PrepareResult>;
+  call(asked: Wire<CallNeed>): Promise<CallResult>;
+  gate(asked: Wire<GateNeed>): Promise<GateEvidence>;
   checkpoint(request: { runId: string; version: number }): Promise<CheckpointResult>;
   cancelSelf(): Promise<void>;
 }

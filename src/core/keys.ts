@@ -5,6 +5,9 @@ import { sha256Hex } from './canonical';
 /** Id of a call from its run-wide number: `c7`. */
 export const callIdOf = (callSeq: number): string => `c${callSeq}`;
 
+/** The number in the id of a call. */
+export const callSeqOf = (callId: string): number => Number(callId.slice(1));
+
 /**
  * Idempotency key of a call with an effect: `k1:` and the hex sha256 of `runId|callSeq|tool|majorVersion`.
  * Holds no attempt, no execution id and no arguments: all attempts at one call share one key, and arguments are compared.

@@ -95,7 +95,7 @@ export type PrepareResult =
   | { kind: 'failed'; failure: Failure };
 
 export type CallResult =
-  | { kind: 'succeeded'; output: Output; summary: string; via: 'sent' | 'ledger'; settled: boolean; artifacts: { ref: ArtifactRef; role: string }[]; facts: { key: string; value: Json }[] }
+  | { kind: 'succeeded'; output: Output; summary: string; via: 'sent' | 'ledger'; settled: boolean; artifacts?: { ref: ArtifactRef; role: string }[]; facts?: { key: string; value: Json }[] }
   | { kind: 'failed'; failure: Failure; sent: boolean }
   /** The effect may have happened; nothing here can tell. */
   | { kind: 'unknown'; why: string }

@@ -1,22 +1,12 @@
 // From a need to the one command that answers it: starts the activity or timer of the need in the current scope.
 // Never throws for what the world does; a cancelled timer answers nothing. Owns no state.
 import { CancelledFailure, sleep } from '@temporalio/workflow';
-import type { Asked, Bare } from '../activities/types';
 import type { Command } from '../core/commands';
 import type { RunInput } from '../core/run';
+import { toWire, type Wire } from '../core/wire';
 import type { CallNeed, GateNeed, ModelNeed, Need, PrepareNeed, TimerNeed } from '../core/world';
 import { looking, once, quickOnce, saving } from './hands';
 import { callOutcome, checkpointOutcome, modelOutcome, prepareOutcome } from './outcomes';
-
-/** What is left of a need in history. */
-function asked<N extends Need>({ runId, epoch, inputRef: { sha256 } }: RunInput, need: N): Asked<N> {
-  const { kind, begun: _begun, summary: _summary, id: _id, ...bare } = need;
-  if (kind === 'call') {
-    const { premises: _premises, ledgerIncarnation: _incarnation, ...call } = bare as Omit<CallNeed, 'kind' | 'begun' | 'summary' | 'id'>;
-    return { runId, epoch, inputRef: { sha256 }, need: call as unknown as Bare<N> };
-  }
-  return { runId, epoch, inputRef: { sha256 }, need: bare as unknown as Bare<N> };
-}
 
 /** Runs one need to its end; null when it needs no answer any more. A timer waits `leastMs` even when its time has come. */
 export function perform(input: RunInput, need: Need, leastMs = 0): Promise<Command | null> {
@@ -44,12 +34,12 @@ async function timer(need: TimerNeed, leastMs: number): Promise<Command | null> 
 }
 
 async function model(input: RunInput, need: ModelNeed): Promise<Command> {
-  const result = await once.model.executeWithOptions({ summary: need.summary }, [asked(input, need)]).catch(modelOutcome);
+  const result = await once.model.executeWithOptions({ summary: need.summary }, [toWire(input, need)]).catch(modelOutcome);
   return { type: 'ModelReturned', callId: need.callId, attempt: need.attempt, result };
 }
 
 async function prepare(input: RunInput, need: PrepareNeed): Promise<Command> {
-  const args: [Asked<PrepareNeed>] = [asked(input, need)];
+  const args: [Wire<PrepareNeed>] = [toWire(input, need)];
   const attempt = need.local
     ? quickOnce.prepare.executeWithOptions({ summary: need.summary }, args)
     : once.prepare.executeWithOptions({ summary: need.summary, startToCloseTimeout: '2m' }, args);
@@ -59,13 +49,13 @@ async function prepare(input: RunInput, need: PrepareNeed): Promise<Command> {
 async function call(input: RunInput, need: CallNeed): Promise<Command> {
   // The call's own time-out ends it first; Temporal's comes a minute later, so that the hands can still say what they know.
   const options = { summary: need.summary, startToCloseTimeout: need.timeoutMs + 60_000 };
-  const result = await once.call.executeWithOptions(options, [asked(input, need)]).catch((error: unknown) => callOutcome(error, need.effect));
+  const result = await once.call.executeWithOptions(options, [toWire(input, need)]).catch((error: unknown) => callOutcome(error, need.effect));
   return { type: 'CallReturned', callId: need.callId, attempt: need.attempt, result };
 }
 
 async function gate(input: RunInput, need: GateNeed): Promise<Command | null> {
   try {
-    const evidence = await looking.gate.executeWithOptions({ summary: need.summary }, [asked(input, need)]);
+    const evidence = await looking.gate.executeWithOptions({ summary: need.summary }, [toWire(input, need)]);
     return { type: 'GateReturned', callId: need.callId, n: need.n, evidence };
   } catch {
     // It is retried without end, so only a cancel leads here: there is no evidence, and nobody needs it any more.

@@ -2,9 +2,9 @@
 // each way to fail means, and that nothing after the effect repeats it.
 import { makeCall } from '../../src/activities/call';
 import { failureOf } from '../../src/activities/failures';
-import type { Asked } from '../../src/activities/types';
 import { canonical, digestOf, type Json } from '../../src/core/canonical';
 import { ToolError, type ErrorClass } from '../../src/core/failure';
+import type { Asked } from '../../src/core/wire';
 import type { CallNeed, CallResult } from '../../src/core/world';
 import type { HandsDeps } from '../../src/activities';
 import type { ToolCall, ToolDefinition } from '../../src/ports/tool';
@@ -26,7 +26,7 @@ const throws = (cls: ErrorClass) => async (): Promise<Json> => { sent.push('sent
 
 test('an effect is claimed, sent once, settled; the same call again answers from the ledger', async () => {
   const call = await over(toolFor(writes));
-  expect(await call()).toEqual({ kind: 'succeeded', output: { value: { text: 'hello' } }, summary: expect.any(String), via: 'sent', settled: true, artifacts: [], facts: [] });
+  expect(await call()).toEqual({ kind: 'succeeded', output: { value: { text: 'hello' } }, summary: expect.any(String), via: 'sent', settled: true });
   expect(await row()).toMatchObject({ state: 'done', fence: 1 });
   expect(await call()).toMatchObject({ kind: 'succeeded', output: { value: { text: 'hello' } }, via: 'ledger' });
   expect(sent).toEqual(['hello']);
@@ -40,6 +40,12 @@ test('a tool gets its key, the run\'s input, and signal, service and secret; non
   expect(sent).toEqual([JSON.stringify({ text: 'hello', secret: 'canary-0451' })]);
   expect([given?.key, given?.input, given?.service('x'), given?.runId]).toEqual([rig.need().need.key, { from: 'test' }, 'http://127.0.0.1/x', RUN]);
   expect(canonical(await rig.deps.ledger.byRun(RUN))).not.toContain('canary');
+});
+
+test('a journal that does not answer stops a call before its claim: nothing is sent and no attempt is counted', async () => {
+  const call = await over(toolFor(writes), ({ journal }) => ({ journal: { ...journal, row: () => Promise.reject(new Error('locked')) } }));
+  expect(await call()).toMatchObject({ kind: 'busy', why: 'The journal does not answer: locked', retryAfterMs: expect.any(Number) });
+  expect([sent, await row()]).toEqual([[], null]);
 });
 
 test('a tool is told whether its run vouches for an artifact, by the journal', async () => {

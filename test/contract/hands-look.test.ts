@@ -5,7 +5,7 @@ import { makeGate } from '../../src/activities/gate';
 import { makeOpen } from '../../src/activities/open';
 import { makePrepare } from '../../src/activities/prepare';
 import type { HandsDeps } from '../../src/activities';
-import type { Bare, OpenAnswer } from '../../src/activities/types';
+import type { OpenAnswer } from '../../src/activities/types';
 import { resolveAgents } from '../../src/adapters/config/resolve';
 import { tablePolicy } from '../../src/adapters/policy/table';
 import { canonical, digestOf, sha256Hex, type Json } from '../../src/core/canonical';
@@ -14,6 +14,7 @@ import { initialState } from '../../src/core/initial';
 import type { RunInput } from '../../src/core/run';
 import { rowOf } from '../../src/core/summary';
 import { turn } from '../../src/core/turn';
+import type { Bare } from '../../src/core/wire';
 import type { CheckpointResult, GateEvidence, GateNeed, PrepareNeed, PrepareResult } from '../../src/core/world';
 import type { LookUpAnswer, ToolDefinition } from '../../src/ports/tool';
 import { handsOver, RUN, toolFor, type HandsRig } from '../rig/hands';
@@ -29,7 +30,7 @@ describe('gate', () => {
       argsDigest: digestOf({ text: 'hello' }), ledgerIncarnation: await rig.deps.ledger.incarnation(), resourceVersion: null, premises: [], undo: false, summary: '', ...more };
   };
   const look = async (more: Partial<GateNeed> = {}, deps: Partial<HandsDeps> = {}): Promise<GateEvidence> =>
-    rig.environment().run(makeGate({ ...rig.deps, ...deps }), { runId: RUN, epoch: 0, inputRef: rig.inputRef, need: await need(more) });
+    rig.environment().run(makeGate({ ...rig.deps, ...deps }), { runId: RUN, epoch: 0, need: await need(more) });
   const claim = async (owner = rig.deps.owner): Promise<string> => {
     const { key } = await need();
     await rig.deps.ledger.claim({ key, runId: RUN, epoch: 0, callId: 'c1', attempt: 1, tool: 'act', argsDigest: digestOf({ text: 'hello' }), owner, leaseMs: 15_000, sendWindowMs: 1_000 });
@@ -96,8 +97,8 @@ describe('gate', () => {
 
 describe('prepare', () => {
   const prepare = async (args: Json, more: Partial<PrepareNeed> = {}, deps: Partial<HandsDeps> = {}): Promise<PrepareResult> => {
-    const need: Bare<PrepareNeed> = { kind: 'prepare', local: false, n: 1, stepId: 's', tool: 'act', version: '1.0.0', effect: 'manual', owner: 'ann', agent: 'a', callId: 's#1', key: '', call: { args, inputs: {} }, ...more };
-    return rig.environment().run(makePrepare({ ...rig.deps, ...deps }), { runId: RUN, epoch: 0, inputRef: rig.inputRef, need });
+    const need: Bare<PrepareNeed> = { stepId: 's', tool: 'act', version: '1.0.0', effect: 'manual', owner: 'ann', agent: 'a', callId: 's#1', key: '', call: { args, inputs: {} }, ...more };
+    return rig.environment().run(makePrepare({ ...rig.deps, ...deps }), { runId: RUN, epoch: 0, need });
   };
 
   test('binds, digests with secrets as names, reads the version, stores the preview and asks policy', async () => {
@@ -135,6 +136,7 @@ describe('prepare', () => {
 });
 
 describe('open and checkpoint', () => {
+  const OPENED = 'opened';
   const PLAN = { goal: 'Ask', steps: [{ id: 'ask', title: 'Ask', action: { type: 'question', question: 'Well?' } }] };
   const AGENTS = resolveAgents({ agents: [{ name: 'a', version: '1.0.0', planner: 'declared', prompts: { system: 'Be brief.' } }], tools: [] }, null);
   async function accepted(plan: Json = PLAN, agent = 'a'): Promise<RunInput> {
@@ -143,16 +145,16 @@ describe('open and checkpoint', () => {
     const spec = { v: 1, agent, input: { question: 'Why?' }, plan, budget: { calls: 5 }, owner };
     const inputRef = await rig.deps.artifacts.write(Buffer.from(canonical(spec)), { mediaType: 'application/json', summary: 'input' });
     const inputDigest = digestOf(spec);
-    await rig.deps.journal.accept({ ...rowOf(initialState(RUN)), title: '', owner, inputDigest, inputRef });
-    return { v: 1, runId: RUN, epoch: 0, inputDigest, inputRef };
+    await rig.deps.journal.accept({ ...rowOf(initialState(OPENED)), title: '', owner, inputDigest, inputRef });
+    return { v: 1, runId: OPENED, epoch: 0, inputDigest, inputRef };
   }
   const open = (input: RunInput): Promise<OpenAnswer> => rig.environment().run(makeOpen(rig.deps), input);
   async function begun(): Promise<RunInput> {
     const input = await accepted();
     const opened = await open(input);
     if (opened.kind !== 'fresh') throw new Error(canonical(opened));
-    const { events, draft } = turn(initialState(RUN), [{ type: 'Start', runId: RUN, epoch: 0, fresh: opened.fresh }], 1_000);
-    expect(await rig.deps.journal.append({ runId: RUN, epoch: 0, executionId: 'e1', expectedVersion: 0, events, row: rowOf(draft) })).toMatchObject({ kind: 'appended' });
+    const { events, draft } = turn(initialState(OPENED), [{ type: 'Start', runId: OPENED, epoch: 0, fresh: opened.fresh }], 1_000);
+    expect(await rig.deps.journal.append({ runId: OPENED, epoch: 0, executionId: 'e1', expectedVersion: 0, events, row: rowOf(draft) })).toMatchObject({ kind: 'appended' });
     return input;
   }
 
@@ -179,27 +181,27 @@ describe('open and checkpoint', () => {
   });
   test('an older epoch is superseded', async () => {
     const input = await begun();
-    await rig.deps.journal.raiseEpoch(RUN, 0);
+    await rig.deps.journal.raiseEpoch(OPENED, 0);
     expect(await open(input)).toMatchObject({ kind: 'superseded', epoch: 1 });
     expect(await open({ ...input, epoch: 1 })).toMatchObject({ kind: 'restored' });
   });
   test('I10 a checkpoint is the fold of the journal, and opening from it gives the same state as from the start', async () => {
     const input = await begun();
-    const events = (await rig.deps.journal.read(RUN, 0)).events;
+    const events = (await rig.deps.journal.read(OPENED, 0)).events;
     const version = events.length - 1;
-    const saved: CheckpointResult = await rig.environment().run(makeCheckpoint(rig.deps), { runId: RUN, version });
+    const saved: CheckpointResult = await rig.environment().run(makeCheckpoint(rig.deps), { runId: OPENED, version });
     expect(saved).toMatchObject({ kind: 'saved', version });
     if (saved.kind !== 'saved') return;
-    expect(saved.ref.sha256).toBe(sha256Hex(canonical(fold(initialState(RUN), events.slice(0, version)))));
+    expect(saved.ref.sha256).toBe(sha256Hex(canonical(fold(initialState(OPENED), events.slice(0, version)))));
     const opened = await open(input);
     if (opened.kind !== 'restored') throw new Error(canonical(opened));
     expect(opened.checkpoint?.version).toBe(version);
-    expect(canonical(fold(opened.checkpoint ?? initialState(RUN), opened.tail))).toBe(canonical(fold(initialState(RUN), events)));
+    expect(canonical(fold(opened.checkpoint ?? initialState(OPENED), opened.tail))).toBe(canonical(fold(initialState(OPENED), events)));
   });
   test('a checkpoint that is damaged is passed over, and the run is folded from its start', async () => {
     const input = await begun();
-    const version = (await rig.deps.journal.head(RUN))?.version ?? 0;
-    await rig.environment().run(makeCheckpoint(rig.deps), { runId: RUN, version });
+    const version = (await rig.deps.journal.head(OPENED))?.version ?? 0;
+    await rig.environment().run(makeCheckpoint(rig.deps), { runId: OPENED, version });
     const blind = { ...rig.deps, artifacts: { ...rig.deps.artifacts, read: () => Promise.reject(new Error('damaged')) } };
     expect(await rig.environment().run(makeOpen(blind), input)).toMatchObject({ kind: 'restored', checkpoint: null });
   });

@@ -13,7 +13,8 @@ import { rowOf } from '../../src/core/summary';
 import type { AgentManifest, Actor, ArtifactRef, Effect, Output, RunSpec } from '../../src/core/run';
 import type { State } from '../../src/core/state';
 import { turn } from '../../src/core/turn';
-import type { CallResult, Need } from '../../src/core/world';
+import { fromWire, toWire, type Asked, type Wire } from '../../src/core/wire';
+import type { CallResult, ModelNeed, Need } from '../../src/core/world';
 import { failureOf } from '../../src/activities/failures';
 import type { ToolCall, ToolDefinition } from '../../src/ports/tool';
 import { boundArgs, parsedArgs } from '../../src/activities/arguments';
@@ -54,6 +55,9 @@ afterEach(() => server.close());
 
 const put = (value: unknown): Promise<ArtifactRef> => stores.artifacts.write(Buffer.from(canonical(value)), { mediaType: 'application/json', summary: 'pinned' });
 
+/** The need as it comes out of Temporal's history. */
+const asOnWire = (runId: string, need: ModelNeed): Asked<ModelNeed> => fromWire('model', JSON.parse(JSON.stringify(toWire({ runId, epoch: 0 }, need))) as Wire<ModelNeed>);
+
 interface Run { state: State; decide(body: MessageBody): void; go(): Promise<State> }
 
 /** A run of a planning agent, driven turn by turn until it can only wait or has ended. */
@@ -83,8 +87,7 @@ async function start(options: { env?: Record<string, string>; manifest?: Partial
   let now = 1_000;
 
   async function perform(need: Need): Promise<Command | null> {
-    const { begun: _b, summary: _s, id: _i, ...bare } = need as Need & { kind: 'model' };
-    if (need.kind === 'model') return { type: 'ModelReturned', callId: need.callId, attempt: need.attempt, result: await activity({ runId, epoch: 0, inputRef, need: bare as never }, { signal: new AbortController().signal }) };
+    if (need.kind === 'model') return { type: 'ModelReturned', callId: need.callId, attempt: need.attempt, result: await activity(asOnWire(runId, need), { signal: new AbortController().signal }) };
     if (need.kind === 'prepare') {
       const { args, digest } = await boundArgs(stores.artifacts, need.call, false);
       const policy = { decision: 'ask' as const, rule: 'r', why: 'manual', approval: { quorum: 1, approvers: [], ownerMay: true, rule: 'r' } };
@@ -102,7 +105,7 @@ async function start(options: { env?: Record<string, string>; manifest?: Partial
     const value = await one.execute(given, { artifacts } as ToolCall).catch((error: unknown) => error) as Json | Error;
     if (value instanceof Error) return { kind: 'failed', failure: failureOf(value), sent: true };
     const output: Output = await storeOutput(stores.artifacts, value, { name: `${need.tool}.json`, summary: `${need.tool} answered` });
-    return { kind: 'succeeded', output, summary: 'ok', via: 'sent', settled: true, artifacts: [], facts: [] };
+    return { kind: 'succeeded', output, summary: 'ok', via: 'sent', settled: true };
   }
   async function go(): Promise<State> {
     for (let i = 0; i < 200; i += 1) {

@@ -7,7 +7,6 @@ import path from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { z } from 'zod';
 import type { HandsDeps } from '../../src/activities';
-import type { Asked } from '../../src/activities/types';
 import { ownerGone, ownerHere } from '../../src/adapters/claims/owner';
 import { tablePolicy } from '../../src/adapters/policy/table';
 import { openStores } from '../../src/adapters/stores/open-stores';
@@ -15,11 +14,16 @@ import { defineTool, toolConcurrency } from '../../src/adapters/tools/define-too
 import { canonical, digestOf, type Json } from '../../src/core/canonical';
 import { ToolError } from '../../src/core/failure';
 import { callIdOf, callKey, majorOf } from '../../src/core/keys';
-import type { ArtifactRef, Effect } from '../../src/core/run';
+import { initialState } from '../../src/core/initial';
+import type { Actor, Effect, RunSpec } from '../../src/core/run';
+import { rowOf } from '../../src/core/summary';
+import type { Asked } from '../../src/core/wire';
 import type { CallNeed } from '../../src/core/world';
 import type { ToolDefinition } from '../../src/ports/tool';
 
+/** The run that every need is of; it was accepted with the input `{from: 'test'}`. */
 export const RUN = 'hands';
+const ANN: Actor = { id: 'ann', via: 'cli', assurance: 'local-user' };
 
 /** A tool that takes `{text, secret?}` and does what the test says. */
 export function toolFor(execute: ToolDefinition<{ text: string }, Json>['execute'], more: Partial<ToolDefinition<{ text: string }, Json>> = {}): ToolDefinition {
@@ -29,7 +33,6 @@ export function toolFor(execute: ToolDefinition<{ text: string }, Json>['execute
 
 export interface HandsRig {
   deps: HandsDeps;
-  inputRef: ArtifactRef;
   environment(): MockActivityEnvironment;
   /** A call need of the tool, as the law would write it. */
   need(over?: Partial<CallNeed>, args?: Json): Asked<CallNeed>;
@@ -39,7 +42,9 @@ export interface HandsRig {
 export async function handsOver(tools: ToolDefinition[], over: Partial<HandsDeps> = {}): Promise<HandsRig> {
   const folder = mkdtempSync(path.join(tmpdir(), 'longhaul-hands-'));
   const stores = await openStores({ stateDir: folder });
-  const inputRef = await stores.artifacts.write(Buffer.from(canonical({ v: 1, agent: 'a', input: { from: 'test' }, plan: null, budget: {}, owner: null })), { mediaType: 'application/json', summary: 'input' });
+  const spec: RunSpec = { v: 1, agent: 'a', input: { from: 'test' }, plan: null, budget: {}, owner: ANN };
+  const inputRef = await stores.artifacts.write(Buffer.from(canonical(spec)), { mediaType: 'application/json', summary: 'input' });
+  await stores.journal.accept({ ...rowOf(initialState(RUN)), owner: ANN, inputDigest: digestOf(spec), inputRef });
   const secrets: Record<string, string> = { key: 'canary-0451' };
   const deps: HandsDeps = {
     ...stores,
@@ -56,9 +61,9 @@ export async function handsOver(tools: ToolDefinition[], over: Partial<HandsDeps
     log: () => undefined, ...over,
   };
   return {
-    deps, inputRef,
+    deps,
     environment: () => new MockActivityEnvironment({ heartbeatTimeoutMs: 10_000 }),
-    need: (more = {}, args = { text: 'hello' }) => ({ runId: RUN, epoch: 0, inputRef, need: needOf(tools[0], more, args) }),
+    need: (more = {}, args = { text: 'hello' }) => ({ runId: RUN, epoch: 0, need: needOf(tools[0], more, args) }),
     close: async () => {
       await stores.close();
       await rm(folder, { recursive: true, force: true });
