@@ -29,10 +29,11 @@ describe('what the ledger knows', () => {
     look(doubt('mail'), { ledger: { state }, incarnation: 'ledger-1', lookUp: { kind: 'none' } }).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
     look(doubt('stage'), { ledger: { state }, incarnation: 'ledger-1', lookUp: { kind: 'absent' } }).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
   });
-  test('a live owner: the gate looks again when the lease has ended', () => {
+  test('a live owner: the gate looks again soon, ever more seldom, and at the latest when the lease has ended', () => {
     const run = look(doubt('mail'), { ledger: { state: 'live', leaseUntil: now + 9_000 } });
-    run.then(['RecoveryChecked', { decision: 'wait', againAt: now + 9_250 }]).thenNeeds(`timer:look:c1@${now + 9_250}`);
-    run.after(9_250).when().thenNeeds('gate:c1#2');
+    run.then(['RecoveryChecked', { decision: 'wait', againAt: now + 1_000 }]).thenNeeds(`timer:look:c1@${now + 1_000}`);
+    run.after(1_000).when().thenNeeds('gate:c1#2');
+    look(doubt('mail'), { ledger: { state: 'live', leaseUntil: now + 300 } }).then(['RecoveryChecked', { decision: 'wait', againAt: now + 550 }]);
   });
 });
 

@@ -55,7 +55,7 @@ const NOT_SENT = 'never sent';
 function judge(state: State, call: CallState, seen: GateEvidence, now: number): Verdict {
   const { ledger } = seen;
   if (ledger.state === 'done' || ledger.state === 'refused') return { decision: 'record', why: 'the ledger has the outcome' };
-  if (ledger.state === 'live') return live(state, ledger.leaseUntil - seen.now, now);
+  if (ledger.state === 'live') return live(state, call, ledger.leaseUntil - seen.now, now);
   if (seen.lookUp.kind === 'found') return { decision: 'record', why: 'the outside knows the key' };
   const sameLedger = seen.incarnation === ledgerOf(state, call);
   const neverSent = sameLedger && !call.claimsLost && (ledger.state === 'none' || ledger.state === 'released');
@@ -71,9 +71,11 @@ function judge(state: State, call: CallState, seen: GateEvidence, now: number): 
 }
 
 /** Someone is at it. In a run that is being cancelled the wait ends with the cancel deadline. */
-function live(state: State, leaseLeftMs: number, now: number): Verdict {
+function live(state: State, call: CallState, leaseLeftMs: number, now: number): Verdict {
   if (state.cancel && now >= state.cancel.deadline) return { decision: 'stop', why: 'it did not answer the cancellation in time' };
-  return { decision: 'wait', why: 'a live owner holds the claim', againAt: now + Math.max(0, leaseLeftMs) + 250 };
+  // A living owner renews its lease, so that the lease's end says little: look soon at first, then ever more seldom.
+  const pause = Math.min(Math.max(0, leaseLeftMs) + 250, LOOK_AGAIN_MS * 2 ** Math.min(call.gate, 4));
+  return { decision: 'wait', why: 'a live owner holds the claim', againAt: now + pause };
 }
 
 /** A claim was made and nothing is recorded: is it certain that nothing happened and that nothing will any more? */
