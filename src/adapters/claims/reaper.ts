@@ -46,7 +46,10 @@ async function reap({ client, namespace, workflowIdOf, log }: ReaperSettings, ro
   try {
     // The dead process was the sticky worker as well: without this its queue is tried first.
     await client.workflowService.resetStickyTaskQueue({ namespace, execution: { workflowId: workflowIdOf(runId) } });
-    await client.activity.fail(Buffer.from(token, 'base64'), ApplicationFailure.create({ type: 'WorkerGone', message: `The process of ${owner.worker} is gone.`, nonRetryable: true }));
+    const gone = ApplicationFailure.create({ type: 'WorkerGone', message: `The process of ${owner.worker} is gone.`, nonRetryable: true });
+    // A stack names files of this machine, and would stand in history.
+    gone.stack = '';
+    await client.activity.fail(Buffer.from(token, 'base64'), gone);
     log('an attempt of a dead process was reported', { runId, callId: row.callId, worker: owner.worker });
   } catch {
     // The token is stale, or the run is closed: somebody knows already.
