@@ -7,7 +7,7 @@ import { isOver } from '../../client/start';
 import { act } from '../act';
 import { EXIT, Stop } from '../exit';
 import { reaching, wholeOf, type CommonOptions } from '../options';
-import { Place } from '../place';
+import type { Place } from '../place';
 import { command, json, say } from '../print';
 import type { Supervised } from '../dev/supervisor';
 
@@ -79,8 +79,7 @@ async function worker(place: Place, options: WorkerOptions): Promise<void> {
 }
 
 /** Runs Temporal's own binary; its exit code is ours. */
-async function temporal(args: string[]): Promise<number> {
-  const place = await Place.at({});
+async function temporal(place: Place, args: string[]): Promise<number> {
   const [{ devAddress, givenAddress }, { findTemporal }] = [await import('../../adapters/temporal/address'), await import('../../adapters/temporal/find-binary')];
   const binary = await findTemporal({ stateDir: place.stateDir, log: say });
   const at = givenAddress() ? undefined : devAddress(place.stateDir);
@@ -103,6 +102,7 @@ export function addDev(program: Command): void {
     .action(act(worker, ([options]) => options));
   // Everything after `temporal` is for Temporal's own program, options too.
   program.command('temporal').argument('[args...]').description("Temporal's own command line, pointed at the server of this folder")
+    .option('--state-dir <dir>', 'folder whose server is meant; stands before the arguments')
     .helpOption(false).allowUnknownOption().passThroughOptions()
-    .action(act((_: Place, args: string[]) => temporal(args), () => ({})));
+    .action(act((place, args: string[], _: CommonOptions) => temporal(place, args), ([, options]) => options));
 }
