@@ -79,10 +79,12 @@ async function worker(place: Place, options: WorkerOptions): Promise<void> {
 }
 
 /** Runs Temporal's own binary; its exit code is ours. */
-async function temporal(place: Place, args: string[]): Promise<number> {
+async function temporal(place: Place, args: string[], _options: CommonOptions): Promise<number> {
   const [{ devAddress, givenAddress }, { findTemporal }] = [await import('../../adapters/temporal/address'), await import('../../adapters/temporal/find-binary')];
   const binary = await findTemporal({ stateDir: place.stateDir, log: say });
-  const at = givenAddress() ? undefined : devAddress(place.stateDir);
+  const given = givenAddress() !== undefined;
+  const at = given ? undefined : devAddress(place.stateDir);
+  if (!given && !at) say(`No Temporal server runs for ${place.stateDir} (start it with ${command('longhaul dev')}); Temporal's own defaults hold.`);
   const env = { ...process.env, ...(at ? { TEMPORAL_ADDRESS: at.address, TEMPORAL_NAMESPACE: process.env.TEMPORAL_NAMESPACE ?? at.namespace } : {}) };
   const child = spawn(binary.path, args, { stdio: 'inherit', env });
   return new Promise((resolve, reject) => {
@@ -104,5 +106,5 @@ export function addDev(program: Command): void {
   program.command('temporal').argument('[args...]').description("Temporal's own command line, pointed at the server of this folder")
     .option('--state-dir <dir>', 'folder whose server is meant; stands before the arguments')
     .helpOption(false).allowUnknownOption().passThroughOptions()
-    .action(act((place, args: string[], _: CommonOptions) => temporal(place, args), ([, options]) => options));
+    .action(act(temporal, ([, options]) => options));
 }
