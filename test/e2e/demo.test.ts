@@ -151,3 +151,14 @@ describe('the demo with a crash', () => {
     expect(events.some((event) => event.type === 'ToolCallSucceeded' && event.data.via === 'look-up')).toBe(true);
   });
 });
+
+test('a demo whose reader goes away stops everything that it started', async () => {
+  const here = cli();
+  try {
+    const end = await here.deaf('Web UI', ['demo', '--port', '0', '--ui-port', '0']);
+    expect(end.signal).toBeNull();
+    expect(here.running()).toEqual([]);
+  } finally {
+    await here.stop();
+  }
+});

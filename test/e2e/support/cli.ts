@@ -23,6 +23,10 @@ export interface Cli {
   atTerminal(seen: string, keys: string, args: string[]): Promise<Ended>;
   /** Runs one command and sends SIGINT once `seen` stands on its output. */
   interrupted(seen: string, args: string[]): Promise<Ended>;
+  /** Runs one command and closes both of its pipes once `seen` stands on stderr, as a reader that dies does. */
+  deaf(seen: string, args: string[]): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  /** Process ids of the state folder that still run. */
+  running(): number[];
   /** `demo` with free ports. */
   demo(args?: string[], env?: Record<string, string>): Promise<Ended>;
   /** Starts `dev` with free ports and resolves once it is up. */
@@ -68,6 +72,18 @@ export function cli(): Cli {
       child.stderr?.on('data', look);
       return ended(child);
     },
+    deaf: (seen, args) => {
+      const child = begin(args);
+      let text = '';
+      child.stderr?.on('data', (bytes: Buffer) => {
+        text += bytes.toString('utf8');
+        if (!text.includes(seen)) return;
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+      });
+      return new Promise((resolve) => { child.once('exit', (code, signal) => resolve({ code, signal })); });
+    },
+    running: () => identities(stateDir).map(({ pid }) => pid),
     demo: (args = [], env) => run(['demo', ...FREE, ...args], env),
     dev: async (env) => {
       const child = begin(['dev', '--json', ...FREE], env);
