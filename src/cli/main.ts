@@ -10,7 +10,12 @@ import { codeOfUsage, programOf } from './program';
 /** Runs the command line; `argv` as in `process.argv`. Never throws. */
 export async function main(argv: string[]): Promise<number> {
   // `longhaul runs list | head` closes the pipe early: that is no error. A command that has something to stop hears Ctrl-C instead.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => { if (error.code === 'EPIPE' && !process.emit('SIGINT')) process.exit(0); });
+  let told = false;
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE' || told) return;
+    told = true;
+    if (!process.emit('SIGINT')) process.exit(0);
+  });
   process.stderr.on('error', () => undefined);
   try {
     await programOf(versionOf()).parseAsync(argv);

@@ -32,8 +32,10 @@ async function demo(place: Place, options: DemoOptions): Promise<number> {
   place.useExample();
   const folder = folderOf(options);
   const stop = new AbortController();
-  const interrupt = (): void => stop.abort();
-  process.once('SIGINT', interrupt).once('SIGTERM', interrupt).once('SIGHUP', interrupt);
+  /** The first signal stops in order, which may take until calls in flight have ended; the second at once. */
+  const interrupt = (): void => (stop.signal.aborted ? process.exit(130) : stop.abort());
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of signals) process.on(signal, interrupt);
   const all = await serversOf(place, options);
   try {
     const client = await place.client({ mustExist: false });
@@ -44,9 +46,9 @@ async function demo(place: Place, options: DemoOptions): Promise<number> {
     say(`Stopped while ${row.status}; nothing is lost. ${command('longhaul dev')} goes on with it.`);
     return EXIT.error;
   } finally {
-    process.removeListener('SIGINT', interrupt).removeListener('SIGTERM', interrupt).removeListener('SIGHUP', interrupt);
     await place.close();
     await all.stop();
+    for (const signal of signals) process.removeListener(signal, interrupt);
   }
 }
 

@@ -17,12 +17,14 @@ async function dev(place: Place, options: DevOptions): Promise<number> {
   const usualPorts = { port: wholeOf('--port', options.port), uiPort: wholeOf('--ui-port', options.uiPort) };
   const { config, file } = await place.config();
   say(`Starting for ${place.stateDir} with ${file} ...`);
+  // Heard from here on: a Ctrl-C while things start must not leave them running.
+  const enough = interrupted();
   const { supervise } = await import('../dev/supervisor');
   const all = await supervise(place, { mode: 'dev', usualPorts, say });
   if (options.json) json({ address: all.address, namespace: all.namespace, uiAddress: all.uiAddress, services: all.services.urls, worker: all.worker.pid(), stateDir: place.stateDir });
   introduce(all, config.agents.map((agent) => agent.name));
   if (all.freshDb) await tellLost(place);
-  await interrupted();
+  await enough;
   say('Stopping; state stays, the next start goes on. (Ctrl-C again ends everything at once.)');
   process.once('SIGINT', () => process.exit(130));
   await all.stop();
