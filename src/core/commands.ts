@@ -15,7 +15,6 @@ export interface FreshRun {
 
 export type Command =
   | { type: 'Start'; runId: string; epoch: number; fresh: FreshRun }
-  /** First command of an execution that takes the run over from a lost one: by a new epoch, or with requests still open. */
   | { type: 'Restore'; epoch: number; executionId: string; why: string }
   | { type: 'ModelReturned'; callId: string; attempt: number; result: ModelResult }
   | { type: 'PrepareReturned'; stepId: string; n: number; result: PrepareResult }
@@ -34,7 +33,7 @@ export type Answer = MessageAnswer | null;
 export function identityOf(command: Command): string {
   switch (command.type) {
     case 'Start': return 'start';
-    case 'Restore': return `restore:${command.epoch}:${command.executionId}`;
+    case 'Restore': return `restore:${command.epoch}`;
     case 'ModelReturned': return `model:${command.callId}#${command.attempt}`;
     case 'PrepareReturned': return `prepare:${command.stepId}#${command.n}`;
     case 'CallReturned': return `call:${command.callId}#${command.attempt}`;

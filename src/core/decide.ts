@@ -4,7 +4,6 @@ import { type Decision, answer, draft, nothing, only, refuse } from './draft';
 import { digestOf } from './canonical';
 import type { Command } from './commands';
 import { EVENT_SCHEMA } from './events';
-import { callsOf, isAloft } from './lookups';
 import type { Message } from './message';
 import { approve, reject } from './rules/approvals';
 import { callReturned, prepareReturned } from './rules/calls';
@@ -22,7 +21,7 @@ export function decide(state: State, command: Command, now: number): Decision {
   if (command.type === 'Message') return received(state, command.message, now);
   if (state.end) return nothing;
   switch (command.type) {
-    case 'Restore': return command.epoch > state.epoch || callsOf(state).some(isAloft) ? only([draft('RunRestored', { epoch: command.epoch, executionId: command.executionId, why: command.why })]) : nothing;
+    case 'Restore': return command.epoch > state.epoch ? only([draft('RunRestored', { epoch: command.epoch, executionId: command.executionId, why: command.why })]) : nothing;
     case 'ModelReturned': return modelReturned(state, command.callId, command.attempt, command.result, now);
     case 'PrepareReturned': return prepareReturned(state, command.stepId, command.n, command.result, now);
     case 'CallReturned': return callReturned(state, command.callId, command.attempt, command.result, now);
@@ -69,7 +68,7 @@ function received(state: State, message: Message, now: number): Decision {
     case 'cancel': return people.cancel(state, message, body.reason, now);
     case 'pause': return people.pause(state, message, body.reason);
     case 'resume': return people.resume(state, message);
-    case 'note': return people.note(message, body);
+    case 'note': return people.note(state, message, body);
     case 'resolve': return people.resolve(state, message, body);
     case 'settle': return people.settle(state, message, body);
     case 'extend': return people.extend(state, message, body.budget);

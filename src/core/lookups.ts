@@ -30,12 +30,15 @@ export function mayBegin(state: State): boolean {
   return !state.paused && !state.blocked && state.exhausted.length === 0 && !state.cancel && !state.end;
 }
 
+/** Nothing hangs on whether the step comes to something: its plan or a person has said so. */
+export const mayFail = (step: StepState): boolean => step.optional === true || step.waived === true;
+
 /** Steps whose dependencies allow them to start. An optional dependency that failed does not hold a step that does not use it. */
 export function isReady(state: State, step: StepState): boolean {
   return step.status === 'pending' && step.dependsOn.every((id) => {
     const dep = stepOf(state, id);
     if (!dep) return true;
-    return dep.status === 'done' || (!step.uses.includes(id) && dep.optional === true && isSettled(dep));
+    return dep.status === 'done' || (!step.uses.includes(id) && mayFail(dep) && isSettled(dep));
   });
 }
 
@@ -69,9 +72,6 @@ export function argsOfCall(state: State, call: CallState): CallArgs {
 }
 
 export const callsOf = (state: State): CallState[] => Object.values(state.calls).sort((a, b) => a.callSeq - b.callSeq);
-
-/** Is a request with an effect under way? An execution that opens the journal and finds one has lost it: two must not share it. */
-export const isAloft = (call: CallState): boolean => call.phase === 'sent' && call.effect !== 'none';
 
 /** Incarnation of the ledger that saw every claim of the call. */
 export const ledgerOf = (state: State, call: CallState): string => call.ledgerIncarnation ?? state.ledgerIncarnation;

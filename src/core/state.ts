@@ -19,6 +19,8 @@ export interface StepState extends StepOutline {
   /** planVersion in which the step came. */
   since: number;
   callId?: string;
+  /** A person let it be after it had failed: what hangs on it goes on, but the run is not whole. */
+  waived?: true;
   /** How often it was prepared, and how often preparing failed. */
   prepared: number; prepareFailures: number;
   output?: Output;

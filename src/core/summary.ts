@@ -38,7 +38,7 @@ function asks(state: State): WaitRow[] {
     command: `longhaul approvals approve ${asked.approvalId}`,
   }));
   const questions = Object.values(state.questions).map((asked): WaitRow => ({
-    waitId: asked.questionId, kind: 'question', what: asked.question.slice(0, 300), who: [], until: asked.expiresAt, then: asked.onDeadline.then,
+    waitId: asked.questionId, kind: 'question', what: asked.question.slice(0, 300), who: [], until: asked.expiresAt, then: asked.expiresAt === null ? 'nothing' : asked.onDeadline.then,
     since: asked.askedAt, command: `longhaul answer ${asked.questionId} TEXT`,
   }));
   const decisions = Object.values(state.decisions).map((asked): WaitRow => ({
@@ -53,9 +53,9 @@ function stops(state: State): WaitRow[] {
   const row = (kind: WaitRow['kind'], what: string, command: string): WaitRow =>
     ({ waitId: `${kind}-${runId}`, kind, what, who: [], until: null, then: 'nothing', since: at, command });
   const out: WaitRow[] = [];
-  if (state.blocked) out.push(row('blocked', state.blocked.why.slice(0, 300), `longhaul runs settle ${runId} --as partial|retry|fail${state.blocked.steps.length > 0 ? ' (or --as skip --step STEP)' : ''}`));
+  if (state.blocked) out.push(row('blocked', `a decision: ${state.blocked.why}`.slice(0, 300), `longhaul runs settle ${runId} --as partial|retry|fail${state.blocked.steps.length > 0 ? ' (or --as skip --step STEP)' : ''}`));
   if (state.exhausted.length > 0) out.push(row('budget', `more budget: ${state.exhausted.join(', ')} used up`, `longhaul runs extend ${runId} --budget ${state.exhausted[0]}=N`));
-  if (state.paused) out.push(row('paused', `resume, paused by ${state.paused.actor.id}${state.paused.reason ? `: ${state.paused.reason}` : ''}`, `longhaul runs resume ${runId}`));
+  if (state.paused) out.push(row('paused', `somebody to resume it; paused by ${state.paused.actor.id}${state.paused.reason ? `: ${state.paused.reason}` : ''}`, `longhaul runs resume ${runId}`));
   return out;
 }
 
@@ -86,8 +86,8 @@ function detailOf(state: State, waits: WaitRow[]): string {
 
 function progress(state: State): { done: number; total: number } {
   const before = state.settledBefore;
-  const settled = state.steps.filter(isSettled).length + before.done + before.failed + before.skipped;
-  return { done: settled, total: state.steps.length + before.done + before.failed + before.skipped };
+  const done = state.steps.filter((step) => step.status === 'done').length + before.done;
+  return { done, total: state.steps.length + before.done + before.failed + before.skipped };
 }
 
 /** The list row that is written with every batch. */

@@ -1,4 +1,5 @@
 // Promises of rules/ending: how a declared run completes, in full or in part, when it stops for a person, and what is skipped.
+import { rowOf } from '../../src/core/summary';
 import { given, returned, said, start, succeeded, toolStep, type GivenRun } from '../../src/testing/scenario';
 import { initialState } from '../../src/core/initial';
 import { turn } from '../../src/core/turn';
@@ -27,7 +28,12 @@ test('a person retries: the step is made anew', () => {
 
 test('a person skips: what hangs on the step goes on without it, unless it uses its output', () => {
   const skipped = { kind: 'settle' as const, as: 'skip' as const, stepId: 'a' };
-  pair().when(returned('c1', 1, no)).when(said('ann', skipped)).then(['RunUnblocked', { as: 'skip' }], 'ToolCallRequested');
+  const went = pair().when(returned('c1', 1, no)).when(said('ann', skipped));
+  went.then(['RunUnblocked', { as: 'skip' }], 'ToolCallRequested');
+  // What was let be did not happen: the run is not whole, and does not count the step as done.
+  const over = went.when(returned('c2', 1, succeeded()));
+  over.then('ToolCallSucceeded', 'StepCompleted', ['RunCompleted', { outcome: 'partial' }]);
+  expect(rowOf(over.state).steps).toEqual({ done: 1, total: 2 });
   pair({}, { uses: ['a'] }).when(returned('c1', 1, no)).when(said('ann', skipped)).then('RunUnblocked', 'StepSkipped', ['RunCompleted', { outcome: 'partial' }]);
 });
 

@@ -171,13 +171,6 @@ test('a restored run has its requests with an effect looked up, and makes the ot
   expect(restored.needs.map((need) => need.id)).toContain('gate:c3#1');
 });
 
-test('an execution that finds a request with an effect under way takes it over within its epoch, once', () => {
-  const run = given({ steps: [toolStep('s', 'mail')] }).when(prepared('s'));
-  const again = run.when({ type: 'Restore', epoch: 1, executionId: 'x2', why: 'rolled' }).then('RunRestored').thenNeeds('gate:c1#1');
-  again.when({ type: 'Restore', epoch: 1, executionId: 'x2', why: 'rolled' }).then();
-  given({ steps: [toolStep('s', 'read')] }).when({ type: 'Restore', epoch: 1, executionId: 'x2', why: 'rolled' }).then();
-});
-
 test('claims that were lost with an older ledger are never taken for not sent, also at later looks', () => {
   const keyed = look(doubt('pay'), { ledger: { state: 'none' }, incarnation: 'ledger-1', lookUp: { kind: 'none' }, honoursKey: true }).then(['RecoveryChecked', { decision: 'retry', unsure: true }], 'ToolCallRequested');
   const again = keyed.when(returned('c1', 2, { kind: 'unknown', why: '?' })).when(cancelled());

@@ -44,7 +44,7 @@ export const runUnblocked: Fold<'RunUnblocked'> = (state, { data }) => {
   const named = new Set(data.steps);
   const steps = state.steps.map((step) => {
     if (!named.has(step.id)) return step;
-    if (data.as === 'skip') return { ...step, status: 'skipped' as const, optional: true, callId: undefined };
+    if (data.as === 'skip') return { ...step, status: 'skipped' as const, waived: true as const, callId: undefined };
     return { ...step, status: 'pending' as const, callId: undefined, failure: undefined, prepared: step.prepared + 1, prepareFailures: 0 };
   });
   return { ...state, steps, blocked: null, refused: state.refused.map((no) => ({ ...no, again: 0 })), plan: { ...state.plan, rejections: 0 } };

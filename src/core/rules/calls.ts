@@ -8,6 +8,7 @@ import { callOf, stepOf, toolOf } from '../lookups';
 import type { CallState, State } from '../state';
 import type { CallResult, PrepareResult } from '../world';
 import { askApproval } from './approvals';
+import { NO_USAGE, breach } from './budgets';
 import { CANCELLED, finalFailure, succeeded } from './outcomes';
 import { backoffMs, mayRetry } from './retries';
 
@@ -32,7 +33,9 @@ export function prepareReturned(state: State, stepId: string, n: number, result:
   if (no) return only([prepared, ...finalFailure(callId, stepId, 0, no, false)]);
   if (result.policy.decision === 'allow') return only([prepared]);
   const binding = { tool: tool.name, version: tool.version, argsDigest: result.argsDigest, resourceVersion: result.resourceVersion, planVersion: step.since };
-  return only([prepared, askApproval(state, callId, binding, result.policy, result.previewRef, now)]);
+  // Nobody should approve what the budget does not allow, and then be asked for more.
+  const over = breach(state, { ...NO_USAGE, calls: 1 });
+  return only([prepared, askApproval(state, callId, binding, result.policy, result.previewRef, now), ...(over ? [over] : [])]);
 }
 
 /** A denial by policy, or a refusal that a person has given for the very same call before: nobody is asked again. */

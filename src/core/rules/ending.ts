@@ -3,7 +3,7 @@
 import { draft } from '../draft';
 import type { Draft } from '../events';
 import type { Failure } from '../failure';
-import { callsOf, isReady, isSettled, stepOf } from '../lookups';
+import { callsOf, isReady, isSettled, mayFail, stepOf } from '../lookups';
 import type { State, StepState } from '../state';
 import { artifactsOf } from './cancellation';
 
@@ -13,7 +13,7 @@ export function skipOne(state: State): Draft | null {
     if (step.status !== 'pending') continue;
     const lost = step.dependsOn.find((id) => {
       const dep = stepOf(state, id);
-      return dep !== undefined && (dep.status === 'failed' || dep.status === 'skipped') && (step.uses.includes(id) || dep.optional !== true) && !awaitsPerson(state, dep);
+      return dep !== undefined && (dep.status === 'failed' || dep.status === 'skipped') && (step.uses.includes(id) || !mayFail(dep)) && !awaitsPerson(state, dep);
     });
     if (lost !== undefined) return draft('StepSkipped', { stepId: step.id, why: `step ${lost} came to nothing` }, step.id);
   }

@@ -91,11 +91,12 @@ export function resume(state: State, message: Message): Decision {
   return { events: [draft('RunResumed', { actor: message.actor }, undefined, message.actor)], answer: answer('done', 'The run goes on.') };
 }
 
-export function note(message: Message, body: Body<'note'>): Decision {
-  return { events: [draft('UserMessageReceived', { messageId: message.messageId, text: body.text, actor: message.actor }, undefined, message.actor)], answer: answer('done', 'Received; the planner reads it with its next step.') };
+export function note(state: State, message: Message, body: Body<'note'>): Decision {
+  const reader = state.agent.planner === 'model' ? 'Received; the planner reads it with its next step.' : 'Recorded. This run follows a declared plan, so no planner reads it.';
+  return { events: [draft('UserMessageReceived', { messageId: message.messageId, text: body.text, actor: message.actor }, undefined, message.actor)], answer: answer('done', reader) };
 }
 
 export function cancel(state: State, message: Message, reason: string, now: number): Decision {
-  if (state.cancel) return refuse(message.messageId, message.actor, 'already-decided', `${state.cancel.actor.id} has cancelled it already.`);
+  if (state.cancel) return { events: [], answer: answer('done', `${state.cancel.actor.id} has cancelled it already.`) };
   return { events: requestCancel(state, message.actor, reason, now), answer: answer('done', 'Cancelling: nothing new starts; what runs hears it.') };
 }
