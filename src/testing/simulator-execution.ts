@@ -6,7 +6,6 @@ import { canonical } from '../core/canonical';
 import { restore } from '../core/checkpoint';
 import { fold } from '../core/evolve';
 import { initialState } from '../core/initial';
-import { callsOf, isAloft } from '../core/lookups';
 import { rowOf } from '../core/summary';
 import type { State } from '../core/state';
 import { turn, type TurnResult } from '../core/turn';
@@ -46,7 +45,7 @@ export class SimulatedExecution {
     });
     this.published = from ?? this.opened();
     if (this.published.version === 0) this.inbox.push({ command: { type: 'Start', runId, epoch, fresh: spec.fresh }, answer: () => undefined });
-    else if (!from && (epoch > this.published.epoch || (callsOf(this.published).some(isAloft) && stage.mutant !== 'requests-shared'))) this.inbox.push({ command: { type: 'Restore', epoch, executionId, why: 'restored' }, answer: () => undefined });
+    else if (epoch > this.published.epoch) this.inbox.push({ command: { type: 'Restore', epoch, executionId, why: 'restored' }, answer: () => undefined });
     stage.trace(() => `${executionId} opens epoch ${epoch} at version ${this.published.version}`);
     this.working = true;
     stage.clock.after(stage.random.delay(10, 1_000), () => this.task());
@@ -144,7 +143,7 @@ export class SimulatedExecution {
     switch (answer.kind) {
       case 'appended': return this.commit(result, entries, behind, held);
       case 'diverged': return this.decide(this.caughtUp(fold(base, answer.tail)), entries, behind);
-      case 'behind': return this.decide(this.caughtUp(base), entries.filter((entry) => entry.command.type !== 'CallReturned' || stage.mutant === 'results-kept-when-behind'), true);
+      case 'behind': return this.decide(this.caughtUp(base), entries, true);
       case 'duplicate': return this.decide(base, this.withoutKnown(entries, new Set(answer.hits.map((hit) => hit.idempotencyKey))), behind);
       case 'fenced': return this.supersede(entries);
     }

@@ -47,8 +47,8 @@ export function* prepare(stage: Stage, attempt: Attempt, need: PrepareNeed): Ste
 }
 
 /**
- * One attempt. A call with an effect that is not to be sent is withdrawn under its claim, so that no other flight of the
- * same attempt (after a reset) can send what the run takes for not sent.
+ * One attempt. The claim is the last act before the send (I13). A call that is not to be sent is withdrawn: claimed and
+ * released, so that no other flight of the same attempt (after a reset) can send what the run takes for not sent.
  */
 export function* call(stage: Stage, attempt: Attempt, need: CallNeed): Steps<CallResult> {
   yield stage.random.delay(20, 3_000);
@@ -58,18 +58,18 @@ export function* call(stage: Stage, attempt: Attempt, need: CallNeed): Steps<Cal
   const argsDigest = 'ok' in bound ? digestOf(bound.ok) : '';
   const no = !tool ? failed('tool-missing') : 'fault' in bound ? failed('argument') : obstacle(stage, attempt, need, argsDigest);
   if (need.effect === 'none') return no ?? (yield* read(stage, attempt, need));
-  if (stage.ledger.incarnation !== need.ledgerIncarnation && stage.mutant !== 'ledger-change-unseen') return { kind: 'in-doubt', why: 'the ledger was put back from an older copy' };
   if (no && stage.mutant === 'not-withdrawn') return no;
+  if (stage.ledger.incarnation !== need.ledgerIncarnation) return { kind: 'in-doubt', why: 'the ledger was put back from an older copy' };
   const key = stage.mutant === 'key-by-attempt' ? `${need.key}#${need.attempt}` : need.key;
   const claimed = yield* claim(stage, attempt, need, key, argsDigest);
   if (typeof claimed === 'object') return claimed;
   const over = no ?? lapsed(stage, need, argsDigest);
-  if (!over && tool) {
-    stage.judge.sends(need, stage.clock.now);
-    return yield* send(stage, attempt, need, { key, tool, argsDigest, fence: claimed });
+  if (over || !tool) {
+    stage.ledger.release(key, claimed);
+    return over ?? failed('tool-missing');
   }
-  stage.ledger.release(key, claimed);
-  return over ?? failed('tool-missing');
+  stage.judge.sends(need, stage.clock.now);
+  return yield* send(stage, attempt, need, { key, tool, argsDigest, fence: claimed });
 }
 
 const failed = (cls: Failure['class']): CallResult => ({ kind: 'failed', failure: failure(cls, cls), sent: false });

@@ -53,7 +53,6 @@ export class SimulatedJournal {
         this.keys.set(event.idempotencyKey, event.seq);
       }
       this.rows.push({ event, executionId });
-      if (event.type === 'RunRestored') this.open.clear();
       if ('callId' in event.data) this.open.set(event.data.callId, event.type === 'ToolCallRequested' ? event.data.attempt : 0);
     }
     this.heard(batch, epoch);

@@ -41,6 +41,7 @@ export class SimulatedLedger {
     if (!row) return this.take(request, null);
     if (row.argsDigest !== request.argsDigest) return { kind: 'mismatch', argsDigest: row.argsDigest };
     if (row.outcome) return { kind: 'outcome', fence: row.fence, outcome: row.outcome };
+    // An attempt that was withdrawn is over, also for another flight of it.
     if (row.state === 'released') return request.attempt <= row.attempt && !this.faults.unaware ? { kind: 'fenced', epoch } : this.take(request, row);
     const { fence, leaseUntil, owner, firstClaimedAt, sendWindowUntil } = row;
     if (row.state === 'claimed' && this.now() < leaseUntil) return { kind: 'held', fence, leaseUntil, owner };

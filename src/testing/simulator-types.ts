@@ -24,10 +24,9 @@ export interface SimulatedScenario {
 
 /**
  * Deliberate bugs, to prove that the simulation notices. Each is one that a real part of the system could have:
- * the conductor (the first and the last line), the stores, the hands.
+ * the conductor, the stores, the hands.
  */
 export type Mutant =
   | 'ignore-diverged' | 'start-before-append' | 'answer-before-append'
   | 'journal-unfenced' | 'claims-unfenced' | 'deals-dead-claims'
-  | 'claim-skipped' | 'settle-ignored' | 'gate-skipped' | 'key-by-attempt' | 'unknown-is-failed' | 'approval-unchecked' | 'ledger-change-unseen' | 'held-is-busy' | 'not-withdrawn'
-  | 'results-kept-when-behind' | 'requests-shared';
+  | 'claim-skipped' | 'settle-ignored' | 'gate-skipped' | 'key-by-attempt' | 'unknown-is-failed' | 'approval-unchecked' | 'held-is-busy' | 'not-withdrawn';
