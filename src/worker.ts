@@ -8,7 +8,7 @@ import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker
 import { makeHands, type HandsDeps, type WorkerFacts } from './activities';
 import { makeModel } from './activities/model';
 import type { Config, HistoryLimits } from './config';
-import { ownerGone, ownerHere } from './adapters/claims/owner';
+import { ownerGone, ownerHere, ownerLives } from './adapters/claims/owner';
 import { startReaper, type ReaperSettings } from './adapters/claims/reaper';
 import { resolveAgents, secretResolver, serviceResolver, toolsByName } from './adapters/config/resolve';
 import { installCrashPointFromEnv } from './adapters/crash/kill-at';
@@ -122,6 +122,7 @@ async function depsOf(settings: WorkerSettings, stores: Stores, connection: Nati
     model: modelOf(stores, tools),
     owner: ownerHere(settings.identity ?? identityOf()),
     ownerGone,
+    ownerLives,
     build: buildName(),
     worker: await factsOf(settings, connection, log),
     log: (message, about) => log.info(message, about),

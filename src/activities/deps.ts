@@ -37,6 +37,8 @@ export interface HandsDeps {
   owner: ClaimOwner;
   /** True when the owner ran on this host and certainly runs no more. */
   ownerGone(owner: ClaimOwner): boolean;
+  /** True when the owner ran on this host and runs still, so that it may act although its lease is over. */
+  ownerLives(owner: ClaimOwner): boolean;
   /** Name of this build, pinned in a run. */
   build: string;
   worker: WorkerFacts;

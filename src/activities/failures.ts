@@ -3,12 +3,17 @@
 import { ToolError, type ErrorClass, type Failure } from '../core/failure';
 import { LIMITS } from '../core/run';
 
+/** An outside that asks for more patience than a day is not waited for longer; the attempt limit ends it. */
+const LONGEST_RETRY_MS = 24 * 3600 * 1000;
+
 /** The failure in an error of any shape. What is no ToolError is of class `unknown`. */
 export function failureOf(error: unknown): Failure {
   try {
     if (error instanceof ToolError || looksLikeToolError(error)) {
-      const retryAfterMs = Number.isFinite(error.retryAfterMs) && (error.retryAfterMs as number) >= 0 ? Math.round(error.retryAfterMs as number) : undefined;
-      return { class: error.failureClass, code: oneLine(error.code, 100) || 'error', message: sentence(error), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+      const retryAfterMs = Number.isFinite(error.retryAfterMs) && (error.retryAfterMs as number) >= 0 ? Math.min(LONGEST_RETRY_MS, Math.round(error.retryAfterMs as number)) : undefined;
+      // Only the hands can tell that they were told to stop; a tool that says so has failed in its own way.
+      const failureClass = error.failureClass === 'cancelled' ? 'unknown' : error.failureClass;
+      return { class: failureClass, code: oneLine(error.code, 100) || 'error', message: sentence(error), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
     }
     return { class: 'unknown', code: codeOf(error), message: sentence(error) };
   } catch {

@@ -44,7 +44,9 @@ function ledgerEvidence(deps: HandsDeps, row: LedgerRow | null): GateEvidence['l
   const ownerGone = deps.ownerGone(row.owner);
   if (row.state === 'claimed' && row.now < row.leaseUntil && !ownerGone) return { state: 'live', leaseUntil: row.leaseUntil };
   const { fence, firstClaimedAt, sendWindowUntil } = row;
-  return { state: row.state === 'unknown' ? 'unknown' : 'dead', fence, firstClaimedAt, sendWindowUntil, ownerGone };
+  // An attempt that is marked unknown has ended by its own word; one that only lost its lease may wake up.
+  const stray = row.state === 'claimed' && deps.ownerLives(row.owner) ? { ownerLives: true as const } : {};
+  return { state: row.state === 'unknown' ? 'unknown' : 'dead', fence, firstClaimedAt, sendWindowUntil, ownerGone, ...stray };
 }
 
 async function questionOf(deps: HandsDeps, asked: Asked<GateNeed>, inputRef: ArtifactRef, signal: AbortSignal): Promise<Question> {
@@ -58,13 +60,26 @@ async function questionOf(deps: HandsDeps, asked: Asked<GateNeed>, inputRef: Art
 
 type Asking = Question | { error: string };
 
+/** ms that the outside has for one answer: what does not answer cannot say, and a person is asked. */
+const ANSWER_MS = 30_000;
+
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<never>((_, reject) => { timer = setTimeout(() => reject(new Error(`It did not answer within ${ANSWER_MS / 1000} s.`)), ANSWER_MS); });
+  try {
+    return await Promise.race([answer, over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 async function lookUp(deps: HandsDeps, question: Asking, row: LedgerRow | null): Promise<GateEvidence['lookUp']> {
   if ('error' in question) return { kind: 'cannot-say', why: question.error };
   const { tool, args, call, asked } = question;
   // An undo changes other things than the call does, and no tool says yet whether an undo took place.
   if (!tool.lookUp || asked.need.undo) return { kind: 'none' };
   try {
-    const answer = await tool.lookUp({ key: asked.need.key, args, since: row?.firstClaimedAt ?? 0 }, call);
+    const answer = await inTime(tool.lookUp({ key: asked.need.key, args, since: row?.firstClaimedAt ?? 0 }, call));
     if (answer.found === false) return { kind: 'absent' };
     if (answer.found === 'cannot-say') return { kind: 'cannot-say', why: oneLine(answer.why, LIMITS.errorBytes) };
     const value = JSON.parse(canonical(answer.output)) as Json;
@@ -81,7 +96,7 @@ async function resourceVersion(question: Asking, need: Asked<GateNeed>['need']):
   if ('error' in question) return { error: question.error };
   if (!question.tool.resourceVersion) return null;
   try {
-    return await question.tool.resourceVersion(question.args, question.call);
+    return await inTime(question.tool.resourceVersion(question.args, question.call));
   } catch (error) {
     return { error: failureOf(error).message };
   }
@@ -101,7 +116,7 @@ async function premiseNow(deps: HandsDeps, question: Asking, premise: Premise, n
     const read = Object.hasOwn(deps.resources, kind) ? deps.resources[kind] : undefined;
     if (!read) throw new Error(`Nothing here reads the version of ${resource}; add a reader named ${kind} under "resources" of the configuration.`);
     if ('error' in question) throw new Error(question.error);
-    const now = await read(rest.join(':'), question.call);
+    const now = await inTime(read(rest.join(':'), question.call));
     return { resource, expected, now, holds: now === expected };
   } catch (error) {
     return { resource, expected, now: oneLine(`cannot be read: ${failureOf(error).message}`, LIMITS.summaryBytes), holds: false };

@@ -45,6 +45,10 @@ async function attempted(deps: HandsDeps, attempt: Attempt, watch: Watch): Promi
     value = checked(attempt, await inTime(send(attempt, call, undo), watch));
   } catch (error) {
     if (!sending && watch.signal.aborted) return givenUp(deps, claim, watch);
+    if (error instanceof LeftBehind && claim) {
+      void followed(deps, attempt, claim, error.work);
+      return { kind: 'unknown', why: error.message };
+    }
     const fault = failureOf(error);
     if (!claim) return failedReader(fault, watch);
     // Told to stop, and certain that nothing left: no attempt was made, so none is counted.
@@ -67,11 +71,31 @@ async function undone(deps: HandsDeps, { undoOf }: Pick<CallNeed, 'undoOf'>): Pr
   return undoOf ? { output: await loadOutput(deps.artifacts, undoOf.output), key: undoOf.key } : null;
 }
 
-/** A tool that ignores its signal is left behind after a grace time; what it does then is not known here. */
+/** A tool that ignored its signal: its attempt gives no answer, but `work` may still end. */
+class LeftBehind extends Error {
+  constructor(readonly work: Promise<unknown>) {
+    super('The tool did not come back in time and still runs.');
+  }
+}
+
+/** A tool that is left behind may still act, so that its claim is kept alive until it ends, and its end is settled then. */
+async function followed(deps: HandsDeps, attempt: Attempt, claim: Claim, work: Promise<unknown>): Promise<void> {
+  const beat = setInterval(() => void deps.ledger.renew(claim.key, claim.fence, claim.leaseMs).catch(() => false), claim.leaseMs / 3);
+  beat.unref();
+  try {
+    await kept(deps, attempt, checked(attempt, await work));
+  } catch (error) {
+    await failedEffect(deps, attempt, claim, failureOf(error), true);
+  } finally {
+    clearInterval(beat);
+  }
+}
+
+/** A tool that ignores its signal is left behind after a grace time. */
 async function inTime<T>(work: Promise<T>, watch: Watch): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<never>((_, reject) => {
-    const wait = (): void => { if (watch.reason() === 'timeout') timer = setTimeout(() => reject(new Error('The tool did not come back in time.')), GRACE_MS); };
+    const wait = (): void => { if (watch.reason() === 'timeout') timer = setTimeout(() => reject(new LeftBehind(work)), GRACE_MS); };
     watch.signal.addEventListener('abort', wait, { once: true });
   });
   try {

@@ -12,6 +12,9 @@ export function entryOf<T>(record: Record<string, T>, name: string): T | undefin
 /** A call that is open. */
 export const callOf = (state: State, callId: string): CallState | undefined => entryOf(state.calls, callId);
 
+/** ms after the cancel deadline in which the gate may still find out what became of a call. */
+export const LAST_LOOKS_MS = 60_000;
+
 export const isOver = (state: State): boolean => state.end !== null;
 
 export function stepOf(state: State, stepId: string | undefined): StepState | undefined {

@@ -2,7 +2,7 @@
 // conductor starts what is needed and not in flight, and cancels what is in flight and no longer needed. `begun: false` marks
 // a need whose event is still to be written (I2); `advance` writes it.
 import { callIdOf, callKey, majorOf } from './keys';
-import { argsOfCall, argsOfOutput, argsOfStep, callsOf, isReady, isSettled, ledgerOf, mayBegin, stepOf, toolOf } from './lookups';
+import { LAST_LOOKS_MS, argsOfCall, argsOfOutput, argsOfStep, callsOf, isReady, isSettled, ledgerOf, mayBegin, stepOf, toolOf } from './lookups';
 import type { ToolManifest } from './run';
 import type { CallState, EffectDone, State, StepState } from './state';
 import type { CallNeed, CheckpointNeed, GateNeed, ModelNeed, Need, PrepareNeed, TimerNeed } from './world';
@@ -137,7 +137,8 @@ function timers(state: State, now: number): TimerNeed[] {
     if (call.phase === 'ready' && (!state.cancel || call.undoOf !== undefined)) out.push(timer(`retry:${call.callId}`, call.dueAt, `retry ${call.tool}`));
     if (call.phase === 'doubt') out.push(timer(`look:${call.callId}`, call.dueAt, `look again for ${call.tool}`));
   }
-  if (state.cancel) return [...out, timer('cancel', state.cancel.deadline, 'cancel deadline')].filter((need) => need.dueAt > now);
+  if (state.cancel) return [...out, timer('cancel', state.cancel.deadline, 'cancel deadline'),
+    ...(callsOf(state).some((call) => call.phase === 'doubt') ? [timer('looks', state.cancel.deadline + LAST_LOOKS_MS, 'last looks')] : [])].filter((need) => need.dueAt > now);
   for (const approval of Object.values(state.approvals)) out.push(timer(`approval:${approval.approvalId}`, approval.expiresAt, 'approval expires'));
   for (const question of Object.values(state.questions)) if (question.expiresAt !== null) out.push(timer(`question:${question.questionId}`, question.expiresAt, 'question expires'));
   for (const step of state.steps) if (step.wakeAt !== undefined && !isSettled(step) && step.wakeAt > now) out.push(timer(`step:${step.id}`, step.wakeAt, step.title));

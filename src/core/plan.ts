@@ -11,17 +11,6 @@ export type OnDeadline =
 /** A thing outside whose version must not have changed when the step acts. */
 export interface Premise { resource: string; version: Json }
 
-export type Action =
-  | { type: 'tool'; tool: string; args: Json }
-  | { type: 'model'; prompt: string; args?: Json }
-  | { type: 'question'; question: string; deadlineMs?: number; onDeadline?: OnDeadline }
-  | { type: 'wait'; forMs: number };
-
-/** A step as written in a plan. `$from: "step.path"` and `$secret: "name"` may stand anywhere in `args`. */
-export interface PlanStep { id: string; title: string; dependsOn: string[]; action: Action; premises?: Premise[]; optional?: boolean }
-
-export interface Plan { goal: string; steps: PlanStep[] }
-
 /**
  * A step as events and state keep it. `args` stand inline up to 512 bytes; else `argsRef` points into an artifact,
  * with `at` as the path of member names from its root.

@@ -114,7 +114,8 @@ export interface GateEvidence {
     | { state: 'done'; output: Output; summary: string }
     | { state: 'refused'; failure: Failure }
     | { state: 'live'; leaseUntil: number }
-    | { state: 'dead' | 'unknown'; fence: number; firstClaimedAt: number; sendWindowUntil: number; ownerGone: boolean };
+    /** `ownerLives`: its lease is over, but its process exists on this host and may still act. */
+    | { state: 'dead' | 'unknown'; fence: number; firstClaimedAt: number; sendWindowUntil: number; ownerGone: boolean; ownerLives?: true };
   /** Database time at which the ledger was read. */
   now: number;
   lookUp:

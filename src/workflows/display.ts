@@ -13,6 +13,9 @@ const KIND = defineSearchAttributeKey('AgentKind', 'KEYWORD');
 const WAITING_FOR = defineSearchAttributeKey('AgentWaitingFor', 'KEYWORD_LIST');
 const DEADLINE = defineSearchAttributeKey('AgentDeadline', 'DATETIME');
 
+/** The last moment of the year 9999: the server refuses later dates, and that would fail the workflow task for ever. */
+const LAST_DATE = 253_402_300_799_000;
+
 export class Display {
   constructor(private readonly searchAttributes: boolean) {}
 
@@ -31,7 +34,7 @@ export class Display {
       { key: OWNER, value: row.owner.id },
       { key: KIND, value: row.agent },
       { key: WAITING_FOR, value: waiting.length > 0 ? waiting : null },
-      { key: DEADLINE, value: row.deadline === null ? null : new Date(row.deadline) },
+      { key: DEADLINE, value: row.deadline === null || row.deadline > LAST_DATE ? null : new Date(row.deadline) },
     ];
     const shown = workflowInfo().typedSearchAttributes;
     const text = (value: unknown): string => canonical(value instanceof Date ? value.getTime() : value ?? null);

@@ -238,3 +238,18 @@ describe('failures', () => {
     expect(failureOf(foreign)).toEqual({ class: 'rate-limited', code: '429', message: 'slow down', retryAfterMs: 1_500 });
   });
 });
+
+test('B18 a tool that ignores the end of its time is left behind, but keeps its claim until it ends, and its effect is settled', async () => {
+  let end: () => void = () => undefined;
+  const call = await over(toolFor(async ({ text }) => { await new Promise<void>((resolve) => { end = resolve; }); sent.push(text); return { text }; }, { timeoutMs: 100 }));
+  expect(await call(rig.need({ timeoutMs: 100 }))).toEqual({ kind: 'unknown', why: expect.stringContaining('still runs') });
+  expect(await row()).toMatchObject({ state: 'claimed', fence: 1 });
+  end();
+  for (let i = 0; i < 100 && (await row())?.state !== 'done'; i += 1) await new Promise((resolve) => { setTimeout(resolve, 50); });
+  expect([await row(), sent]).toMatchObject([{ state: 'done', outcome: { kind: 'done', output: { value: { text: 'hello' } } } }, ['hello']]);
+}, 30_000);
+
+test('a tool cannot say of itself that it was cancelled, nor ask for more patience than a day', () => {
+  expect(failureOf(new ToolError('cancelled', 'x', 'no'))).toMatchObject({ class: 'unknown' });
+  expect(failureOf(new ToolError('rate-limited', 'x', 'no', 1e15))).toMatchObject({ retryAfterMs: 24 * 3600 * 1000 });
+});

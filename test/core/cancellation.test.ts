@@ -1,5 +1,6 @@
 // Promises of rules/cancellation: nothing new starts, what runs hears it, what may be taken back is taken back in reverse
 // order, and the report names what finished, what was undone, what nobody knows and what needs a person.
+import { LAST_LOOKS_MS } from '../../src/core/lookups';
 import { CANCEL_DEADLINE_MS } from '../../src/core/rules/cancellation';
 import { asks, cancelled, evidence, given, modelSaid, prepared, proposes, returned, said, saw, succeeded, toolStep, type GivenRun } from '../../src/testing/scenario';
 
@@ -31,7 +32,9 @@ describe('a cancel finds a call', () => {
     given({ steps: [toolStep('s', 'read')] }).when(cancelled()).when(returned('c1', 1, { kind: 'failed', failure, sent: true })).then(['ToolCallFailed', { final: true }], 'StepFailed', 'RunCancelled');
   });
   test('that says nothing until the deadline: with an effect the gate looks once more, without one it is over', () => {
-    const run = sent().when(cancelled()).after(CANCEL_DEADLINE_MS).when().then('ToolCallUnknown').thenNeeds('gate:c1#1');
+    const run = sent().when(cancelled()).after(CANCEL_DEADLINE_MS).when().then('ToolCallUnknown').thenNeeds('gate:c1#1', `timer:looks@${sent().now + CANCEL_DEADLINE_MS + LAST_LOOKS_MS}`);
+    // A gate that never answers does not hold the cancel: what nobody found out stands in the report.
+    run.after(LAST_LOOKS_MS).when().then('ToolCallUnknown', ['RunCancelled', { report: { finished: [], undone: [], unknown: ['mail c1'], needsPerson: ['mail c1: find out whether it happened'] } }]);
     const over = run.when(saw('c1', 1, evidence({ ledger: { state: 'live', leaseUntil: run.now + 5_000 }, now: run.now })));
     over.then(['RecoveryChecked', { decision: 'stop' }], 'ToolCallUnknown', 'RunCancelled');
     expect(over.state.end?.report).toMatchObject({ unknown: ['mail c1'], needsPerson: ['mail c1: find out whether it happened'] });
@@ -78,7 +81,7 @@ describe('undo', () => {
     expect(over.state.end?.report).toMatchObject({ finished: ['reserve c2 (b)'], undone: ['stage c1 (a)'], needsPerson: ['reserve c2 (b): could not be undone'] });
   });
   test('whose outcome nobody knows is named for a person', () => {
-    const run = two().when(cancelled()).when(returned('c3', 1, { kind: 'unknown', why: '?' })).then('ToolCallUnknown').thenNeeds('gate:c3#1', `timer:cancel@${two().now + CANCEL_DEADLINE_MS}`);
+    const run = two().when(cancelled()).when(returned('c3', 1, { kind: 'unknown', why: '?' })).then('ToolCallUnknown').thenNeeds('gate:c3#1', `timer:cancel@${two().now + CANCEL_DEADLINE_MS}`, `timer:looks@${two().now + CANCEL_DEADLINE_MS + LAST_LOOKS_MS}`);
     const next = run.when(saw('c3', 1, evidence({ ledger: { state: 'dead', fence: 1, firstClaimedAt: 0, sendWindowUntil: 0, ownerGone: true }, lookUp: { kind: 'none' } })));
     next.then(['RecoveryChecked', { decision: 'stop' }], 'ToolCallUnknown', ['ToolCallRequested', { undoOf: 'c1' }]);
   });

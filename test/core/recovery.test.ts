@@ -63,6 +63,15 @@ describe('a claim of a dead owner', () => {
     const first = look(doubt('stage'), { ledger: dead({ ownerGone: true }), lookUp: { kind: 'absent' } }).then(['RecoveryChecked', { decision: 'wait', againAt: now + 1_000, absent: 1 }]);
     look(first.after(1_000).when(), { ledger: dead({ ownerGone: true }), lookUp: { kind: 'absent' } }, 2).then(['RecoveryChecked', { decision: 'retry' }], ['ToolCallRequested', { attempt: 2 }]);
   });
+  test('its process still exists: it may wake up, so the gate waits past the time-out of the call and then asks a person', () => {
+    const stopped = { ledger: dead({ ownerLives: true }), lookUp: { kind: 'absent' as const } };
+    const first = look(doubt('stage').after(20_000), stopped).then(['RecoveryChecked', { decision: 'wait' }]);
+    look(first.after(600_000).when(), stopped, 2).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
+    look(first.after(600_000).when(), { ledger: dead({ ownerLives: true }), lookUp: found }, 2).then(['RecoveryChecked', { decision: 'record' }], 'ToolCallSucceeded', 'StepCompleted', 'RunCompleted');
+  });
+  test('a living owner that runs long after the time of its call: a person is asked', () => {
+    look(doubt('stage').after(600_000), { ledger: { state: 'live', leaseUntil: now + 609_000 } }).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
+  });
   test('each attempt has two looks of its own', () => {
     const first = look(doubt('stage').after(20_000), { ledger: dead(), lookUp: { kind: 'absent' } });
     const second = look(first.after(1_000).when(), { ledger: dead(), lookUp: { kind: 'absent' } }, 2).then('RecoveryChecked', 'ToolCallRequested');
@@ -135,6 +144,8 @@ describe('a person decides', () => {
   });
   test('give up: the step fails as unknown', () => {
     resolve('give-up').then('HumanDecided', ['ToolCallFailed', { failure: { class: 'unknown', code: 'given-up', message: 'Nobody knows whether it happened; a person gave it up.' } }], 'StepFailed', 'RunBlocked');
+    // Another try would go under a new key, so that it could happen twice: a word like `retry` is not enough for that.
+    resolve('give-up').when(said('ann', { kind: 'settle', as: 'retry' })).then('MessageRejected').thenHears('refused');
   });
   test('a second answer hears who was first', () => {
     resolve('happened', 'x').when(said('bob', { kind: 'resolve', callId: 'c1', verdict: 'give-up' })).thenHears('closed');

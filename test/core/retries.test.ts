@@ -14,6 +14,19 @@ test.each(CLASSES)('%s is tried again exactly when the closed table says so', (c
   expect(mayRetry(failure(cls), false)).toBe(transient || cls === 'unknown');
 });
 
+test('no outside parks a run for more than a day by its word alone', () => {
+  for (const retryAfterMs of [1e12, 1e20, Number.POSITIVE_INFINITY, Number.NaN]) expect(backoffMs(failure('rate-limited', { retryAfterMs }), 1, 1_000, 's', 'p')).toBeLessThanOrEqual(24 * 3600 * 1000);
+});
+
+test('a reader outlives workers that die around it, but not without end', () => {
+  let run = given({ steps: [toolStep('s', 'read')] });
+  const lost = { kind: 'failed' as const, failure: { class: 'network' as const, code: 'worker-lost', message: 'gone' }, sent: true };
+  for (let n = 1; n <= 30 && !run.state.blocked; n += 1) run = run.when(returned('c1', n, lost)).after(120_000).when();
+  expect(run.state.calls.c1?.attempt ?? 0).toBe(0);
+  expect(run.journal.filter((event) => event.type === 'ToolCallRequested').length).toBeGreaterThan(5);
+  expect(run.state.blocked).toMatchObject({ failure: { code: 'worker-lost' } });
+});
+
 test('Retry-After is never shortened', () => {
   fc.assert(fc.property(fc.integer({ min: 0, max: 10_000_000 }), fc.integer({ min: 1, max: 30 }), fc.string(), (retryAfterMs, n, seed) => {
     expect(backoffMs(failure('rate-limited', { retryAfterMs }), n, 1_000, seed, 'p')).toBeGreaterThanOrEqual(retryAfterMs);

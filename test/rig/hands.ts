@@ -7,7 +7,7 @@ import path from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { z } from 'zod';
 import type { HandsDeps } from '../../src/activities';
-import { ownerGone, ownerHere } from '../../src/adapters/claims/owner';
+import { ownerGone, ownerHere, ownerLives } from '../../src/adapters/claims/owner';
 import { tablePolicy } from '../../src/adapters/policy/table';
 import { openStores } from '../../src/adapters/stores/open-stores';
 import { defineTool, toolConcurrency } from '../../src/adapters/tools/define-tool';
@@ -56,7 +56,7 @@ export async function handsOver(tools: ToolDefinition[], over: Partial<HandsDeps
       return value;
     },
     resources: {}, model: () => Promise.reject(new Error('no model in this test')),
-    owner: ownerHere('test'), ownerGone,
+    owner: ownerHere('test'), ownerGone, ownerLives,
     build: 'test', worker: { searchAttributes: false, limits: { softEvents: 2_000, hardEvents: 10_000, hardUpdates: 1_500, waitEvents: 200 } },
     log: () => undefined, ...over,
   };

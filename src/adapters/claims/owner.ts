@@ -29,6 +29,11 @@ export function ownerHere(worker: string): ClaimOwner {
   return { host: here, pid: process.pid, processStart: identify(process.pid)?.startedAt ?? UNKNOWN, worker };
 }
 
+/** True only when the owner ran where this process runs, and runs still: it may be stopped or busy, and act later. */
+export function ownerLives(owner: ClaimOwner): boolean {
+  return owner.host === here && owner.processStart !== UNKNOWN && isRunning({ pid: owner.pid, startedAt: owner.processStart });
+}
+
 /** True only when the owner ran where this process runs, and runs no more. */
 export function ownerGone(owner: ClaimOwner): boolean {
   return owner.host === here && owner.processStart !== UNKNOWN && !isRunning({ pid: owner.pid, startedAt: owner.processStart });

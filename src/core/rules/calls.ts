@@ -13,6 +13,8 @@ import { CANCELLED, finalFailure, succeeded } from './outcomes';
 import { backoffMs, mayRetry } from './retries';
 
 const PREPARE_ATTEMPTS = 5;
+/** Attempts that lost workers may cost a call beside its own. */
+const LOST_WORKERS = 5;
 
 /** The step's call is known in full: policy says whether it may go, must be asked for, or is denied. */
 export function prepareReturned(state: State, stepId: string, n: number, result: PrepareResult, now: number): Decision {
@@ -74,7 +76,9 @@ export function callReturned(state: State, callId: string, attempt: number, resu
 function failed(state: State, call: CallState, failure: Failure, sent: boolean, now: number): Draft[] {
   if (failure.class === 'cancelled' && !state.cancel) return [again(call, 'cancelled', 0, now)];
   const tool = toolOf(state, call.tool);
-  const left = call.failures + 1 < (tool?.maxAttempts ?? 1);
+  // A worker that dies is seldom the call's fault, so that a reader gets more tries then; it still has an end.
+  const limit = (tool?.maxAttempts ?? 1) + (failure.code === 'worker-lost' ? LOST_WORKERS : 0);
+  const left = call.failures + 1 < limit;
   const stopped = state.cancel !== null && call.undoOf === undefined;
   if (!stopped && left && mayRetry(failure, call.effect !== 'none')) {
     const delayMs = backoffMs(failure, call.failures + 1, tool?.backoffMs ?? 1000, state.seed, `${call.callId}#${call.attempt}`);

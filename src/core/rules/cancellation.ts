@@ -2,7 +2,7 @@
 // and the report says what finished, what was undone, what nobody knows and what needs a person (R7).
 import { draft } from '../draft';
 import type { CancelReport, Draft } from '../events';
-import { callsOf, stepOf } from '../lookups';
+import { LAST_LOOKS_MS, callsOf, stepOf } from '../lookups';
 import { nextUndo } from '../needs';
 import { CONDUCTOR, type Actor } from '../run';
 import type { CallState, State } from '../state';
@@ -45,6 +45,10 @@ export function cancelProgress(state: State, now: number): Draft[] {
   if (now >= state.cancel.deadline) {
     const late = callsOf(state).find((call) => call.phase === 'sent' && call.undoOf === undefined);
     if (late) return [overdue(late)];
+  }
+  if (now >= state.cancel.deadline + LAST_LOOKS_MS) {
+    const doubtful = callsOf(state).find((call) => call.phase === 'doubt');
+    if (doubtful) return [draft('ToolCallUnknown', { callId: doubtful.callId, attempt: doubtful.attempt, why: 'nobody could find out before the cancel ended' }, doubtful.callId)];
   }
   // Nothing is tried again in a run that is being cancelled: what was about to be is over.
   const idle = callsOf(state).find((call) => call.phase === 'ready' && call.undoOf === undefined);

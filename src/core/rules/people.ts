@@ -64,6 +64,8 @@ function leave(state: State): Draft[] {
 function retry(state: State, message: Message, stepId: string | undefined, no: (text: string) => Decision): Decision {
   if (!state.blocked) return no('The budget is used up: extend it with `longhaul runs extend`.');
   const steps = stepId === undefined ? state.blocked.steps : [stepId];
+  const givenUp = steps.find((id) => stepOf(state, id)?.failure?.code === 'given-up');
+  if (givenUp !== undefined) return no(`Step ${givenUp} was given up because nobody knows whether it happened; trying it again could do it twice. Skip it, or settle the run as partial.`);
   for (const id of steps) if (stepOf(state, id)?.status !== 'failed') return no(`Step ${id} has not failed; failed steps are ${state.blocked.steps.join(', ') || 'none'}.`);
   return { events: [draft('RunUnblocked', { as: 'retry', steps, actor: message.actor }, undefined, message.actor)], answer: answer('done', 'The run goes on.') };
 }

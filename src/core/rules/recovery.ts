@@ -11,6 +11,7 @@ import { finalFailure, succeeded } from './outcomes';
 
 /** ms between two looks when nothing tells a better time. */
 const LOOK_AGAIN_MS = 1000;
+const STRAY_LOOK_MS = 5000;
 
 interface Verdict { decision: GateDecision; why: string; againAt?: number; absent?: number; unsure?: true }
 
@@ -60,6 +61,7 @@ function judge(state: State, call: CallState, seen: GateEvidence, now: number): 
   const sameLedger = seen.incarnation === ledgerOf(state, call);
   const neverSent = sameLedger && !call.claimsLost && (ledger.state === 'none' || ledger.state === 'released');
   if (neverSent) return goOn(state, call, seen, 'send', now);
+  if (ledger.state === 'dead' && ledger.ownerLives && !seen.honoursKey) return stray(state, call, now);
   const absent = judgeAbsence(call, seen, now);
   if (absent.decision === 'retry') return goOn(state, call, seen, 'retry', now);
   // Not known to be undone: it may be repeated under its key, but never given up for another call with another key.
@@ -73,9 +75,22 @@ function judge(state: State, call: CallState, seen: GateEvidence, now: number): 
 /** Someone is at it. In a run that is being cancelled the wait ends with the cancel deadline. */
 function live(state: State, call: CallState, leaseLeftMs: number, now: number): Verdict {
   if (state.cancel && now >= state.cancel.deadline) return { decision: 'stop', why: 'it did not answer the cancellation in time' };
+  if (now >= strayUntil(state, call)) return { decision: 'ask-person', why: `${call.tool} still runs long after its time, so it may still happen` };
   // A living owner renews its lease, so that the lease's end says little: look soon at first, then ever more seldom.
   const pause = Math.min(Math.max(0, leaseLeftMs) + 250, LOOK_AGAIN_MS * 2 ** Math.min(call.gate, 4));
   return { decision: 'wait', why: 'a live owner holds the claim', againAt: now + pause };
+}
+
+/** ms after a call's own time-out in which its process may still come to an end by itself. */
+const STRAY_MS = 60_000;
+
+const strayUntil = (state: State, call: CallState): number => call.requestedAt + (toolOf(state, call.tool)?.timeoutMs ?? 0) + STRAY_MS;
+
+/** The lease is over, but its process exists: it was stopped or is busy, and acts when it wakes up. */
+function stray(state: State, call: CallState, now: number): Verdict {
+  if (state.cancel && now >= state.cancel.deadline) return { decision: 'stop', why: 'it did not answer the cancellation in time' };
+  if (now < strayUntil(state, call)) return { decision: 'wait', why: 'the process that has claimed it still exists and may wake up', againAt: now + STRAY_LOOK_MS };
+  return { decision: 'ask-person', why: `the process that has claimed ${call.tool} still exists but does not answer, so it may still happen` };
 }
 
 /** A claim was made and nothing is recorded: is it certain that nothing happened and that nothing will any more? */

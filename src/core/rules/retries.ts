@@ -7,6 +7,8 @@ import { fractionOf } from '../keys';
 const TRANSIENT: ReadonlySet<ErrorClass> = new Set(['rate-limited', 'network', 'timeout-before-send', 'server']);
 
 const MAX_BACKOFF_MS = 60_000;
+/** No outside may park a run for longer by its word alone. */
+const LONGEST_RETRY_MS = 24 * 3600 * 1000;
 
 /**
  * May a failed attempt be followed by another? With an effect, only failures that prove that nothing was sent come here;
@@ -20,5 +22,6 @@ export function mayRetry(failure: Failure, withEffect: boolean): boolean {
 export function backoffMs(failure: Failure, failures: number, baseMs: number, seed: string, position: string): number {
   const grown = Math.min(MAX_BACKOFF_MS, baseMs * 2 ** Math.min(20, Math.max(0, failures - 1)));
   const jittered = Math.round(grown * (0.5 + fractionOf(seed, position) / 2));
-  return Math.max(failure.retryAfterMs ?? 0, jittered);
+  const asked = Number.isFinite(failure.retryAfterMs) ? Math.min(LONGEST_RETRY_MS, failure.retryAfterMs as number) : 0;
+  return Math.max(asked, jittered);
 }
