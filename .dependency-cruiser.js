@@ -39,7 +39,7 @@ const rooms = {
   testing: { at: room('testing'), to: [room('testing'), room('core'), room('ports'), pkg('@ai-sdk/provider')], node: true },
   worker: { at: file('worker'), to: [allButWorkflows, anyPackage], node: true },
   cli: { at: room('cli'), to: [allButWorkflows, anyPackage], node: true },
-  index: { at: file('index'), to: [allButRoots, file('worker')] },
+  index: { at: file('index'), to: [allButRoots, file('worker'), pkg('zod')] },
 };
 
 const arrows = Object.entries(rooms).flatMap(([name, { at, to, typeOnly = [], node = false }]) => [

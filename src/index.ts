@@ -1,5 +1,7 @@
 // The public names of longhaul: what a user's tools, policy and configuration are written with. Owns nothing.
+// `z` writes the schemas of tools, so that a user's file needs no package beside this one.
 // What is not named here is not public and may change in any version.
+export { z } from 'zod';
 export { defineTool, inputSchema, modelToolSpec, toolManifest } from './adapters/tools/define-tool';
 export { BUILT_IN_RULES, tablePolicy } from './adapters/policy/table';
 export type { PolicyRule, PolicyTable } from './adapters/policy/table-schema';

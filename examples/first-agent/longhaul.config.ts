@@ -1,8 +1,7 @@
 // A first agent: it reads what is due and pays it, once. The payments stand in a file, one line each, so that you can watch.
 // `pay` can look up a key, so that a crash in the middle of it is settled without asking anybody.
 import { appendFile, readFile } from 'node:fs/promises';
-import { defineAgent, defineConfig, defineTool, ToolError } from 'longhaul';
-import { z } from 'zod';
+import { defineAgent, defineConfig, defineTool, ToolError, z } from 'longhaul';
 
 const file = (): string => process.env.PAYMENTS_FILE ?? 'payments.jsonl';
 const lines = async (): Promise<{ key: string; amount: number }[]> =>

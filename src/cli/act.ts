@@ -6,17 +6,17 @@ import type { Delivery } from '../client/types';
 import { EXIT, stopOf } from './exit';
 import { actorOf, type CommonOptions, type DeciderOptions } from './options';
 import { Place } from './place';
-import { json, say } from './print';
+import { asTyped, json, say } from './print';
 
 /** What the process will end with; a command leaves its code here. */
 export const ending = { code: EXIT.done as number };
 
 /** Makes of a command's body the action that commander calls. The body answers an exit code, or nothing for 0. */
-export function act<A extends unknown[]>(body: (place: Place, ...args: A) => Promise<number | void>, optionsOf: (args: A) => CommonOptions): (...args: A) => Promise<void> {
+export function act<A extends unknown[]>(body: (place: Place, ...args: A) => Promise<number | void>, optionsOf: (args: A) => CommonOptions, how?: { anyConfig?: boolean }): (...args: A) => Promise<void> {
   return async (...args) => {
     let place: Place | undefined;
     try {
-      place = await Place.at(optionsOf(args));
+      place = await Place.at(optionsOf(args), how);
       ending.code = (await body(place, ...args)) ?? EXIT.done;
     } catch (error) {
       const stop = stopOf(error);
@@ -30,16 +30,17 @@ export function act<A extends unknown[]>(body: (place: Place, ...args: A) => Pro
 
 const FINE: ReadonlySet<string> = new Set(['done', 'granted', 'counted', 'rejected', 'already-decided']);
 
-/** Says what came of a message; answers the exit code. */
-export function tellDelivery(runId: string, delivery: Delivery, options: CommonOptions): number {
+/** Says what came of a message; answers the exit code. `notTaken` tells that somebody had decided otherwise before. */
+export function tellDelivery(runId: string, delivery: Delivery, options: CommonOptions, notTaken?: string): number {
   if (options.json) json({ runId, ...delivery });
   if (!delivery.known) {
     if (!options.json) say(delivery.why);
     return delivery.state === 'unreachable' ? EXIT.unreachable : EXIT.error;
   }
   const { kind, text } = delivery.answer;
-  if (!options.json) say(`${runId}: ${text}`);
-  return FINE.has(kind) ? EXIT.done : EXIT.error;
+  const fine = FINE.has(kind) && notTaken === undefined;
+  if (!options.json) say(`${runId}: ${notTaken ?? ''}${asTyped(text)}`);
+  return fine ? EXIT.done : EXIT.error;
 }
 
 /** Sends one message under the caller's name and says what came of it. */

@@ -1,10 +1,10 @@
-// Asks the person at the terminal to decide one approval, showing what would change. Prompts stand on stderr's terminal and are
+// Asks the person at the terminal: what the demo shall answer, and to decide one approval, showing what would change. Prompts stand on stderr's terminal and are
 // loaded only here. Ctrl-C at the prompt decides nothing.
 import type { LonghaulClient } from '../client/client';
 import { EXIT, Stop } from './exit';
 import { actorOf } from './options';
 import type { Place } from './place';
-import { command, say } from './print';
+import { command, count, say } from './print';
 
 /** Lines of the preview that are shown; the rest is one command away. */
 const PREVIEW_LINES = 60;
@@ -32,8 +32,15 @@ export async function decideAtTerminal(place: Place, client: LonghaulClient, run
   return true;
 }
 
+/** Asks what the demo shall answer; undefined when the person would rather not. */
+export async function questionAtTerminal(): Promise<string | undefined> {
+  const prompts = await import('@clack/prompts');
+  const question = await prompts.text({ message: 'What shall be answered from this folder?', output: process.stderr });
+  return prompts.isCancel(question) ? undefined : question;
+}
+
 function showPreview(text: string, approvalId: string): void {
   const lines = text.split('\n');
   say(lines.slice(0, PREVIEW_LINES).join('\n'));
-  if (lines.length > PREVIEW_LINES) say(`... ${lines.length - PREVIEW_LINES} more lines: ${command(`longhaul approvals show ${approvalId}`)}`);
+  if (lines.length > PREVIEW_LINES) say(`... ${count(lines.length - PREVIEW_LINES, 'more line')}: ${command(`longhaul approvals show ${approvalId}`)}`);
 }

@@ -6,7 +6,8 @@ export const EXIT = { done: 0, error: 1, usage: 2, failed: 3, cancelled: 4, wait
 
 export const EXIT_HELP = `Exit codes:
   0 done   1 error   2 usage   3 run failed   4 run cancelled
-  5 waiting for a person   6 blocked   7 service unreachable`;
+  5 waiting for a person   6 blocked   7 service unreachable
+3 to 6 say what a run came to: of run --watch, runs watch and demo only.`;
 
 /** Ends the command with a sentence and a code; never a stack trace. */
 export class Stop extends Error {

@@ -10,7 +10,7 @@ import { EXIT, Stop } from './exit';
 
 export interface CommonOptions { json?: boolean; stateDir?: string; config?: string; address?: string; namespace?: string; taskQueue?: string }
 
-export interface DeciderOptions extends CommonOptions { as?: string; messageId?: string }
+export interface DeciderOptions extends CommonOptions { as?: string; by?: string; messageId?: string }
 
 /** `--json` and where the runs are. */
 export function reading(command: Command): Command {
@@ -32,12 +32,13 @@ export function reaching(command: Command): Command {
 export function deciding(command: Command): Command {
   return reaching(command)
     .option('--as <name>', 'decide under this name (default: the user of the operating system)')
+    .option('--by <name>', 'the same as --as')
     .option('--message-id <id>', 'id of the message; the same id again counts once');
 }
 
 /** Who acts at this command line. */
-export function actorOf(options: { as?: string }): Actor {
-  return { id: (options.as ?? userName()).slice(0, 200), via: 'cli', assurance: 'local-user' };
+export function actorOf(options: { as?: string; by?: string }): Actor {
+  return { id: (options.as ?? options.by ?? userName()).slice(0, 200), via: 'cli', assurance: 'local-user' };
 }
 
 function userName(): string {

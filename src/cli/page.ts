@@ -4,7 +4,7 @@ import pc from 'picocolors';
 import { isSettled } from '../core/lookups';
 import type { RunRow, WaitRow } from '../core/row';
 import type { State, StepState } from '../core/state';
-import { command, distance, line, time } from './print';
+import { budgetWords, command, count, distance, line, time } from './print';
 
 const MARKS: Record<StepState['status'], string> = { pending: '[ ]', active: '[>]', done: '[x]', failed: '[!]', skipped: '[-]' };
 
@@ -12,6 +12,9 @@ const THEN: Record<string, string> = {
   'cancel-run': 'the run is cancelled', 'fail-step': 'the step fails', 'ask-again': 'it is asked again', escalate: 'somebody else is asked',
   continue: 'it goes on with the default', 'goes on': 'it goes on by itself', nothing: 'nothing by itself',
 };
+
+/** What happens at the end of a wait, in words. */
+export const thenWords = (then: string): string => THEN[then] ?? then;
 
 /** `claimed` is nobody's word but the sender's. */
 export const actorName = (actor: { id: string; assurance: string }): string => (actor.assurance === 'claimed' ? `${actor.id} (unauthenticated)` : actor.id);
@@ -21,7 +24,7 @@ export function waitLines(wait: WaitRow): string[] {
     `  ${pc.bold(`waits for ${line(wait.what, 200)}`)}`,
     `    for whom     ${wait.who.length > 0 ? wait.who.join(', ') : 'anyone who may reach this run'}`,
     `    until        ${wait.until === null ? 'no end' : `${time(wait.until)} (${distance(wait.until)})`}`,
-    `    what then    ${THEN[wait.then] ?? wait.then}`,
+    `    what then    ${thenWords(wait.then)}`,
     `    decide       ${command(wait.command)}`,
   ];
 }
@@ -33,7 +36,7 @@ export function pageOfRun(row: RunRow, state: State): string {
     `  agent        ${row.agent}, for ${actorName(row.owner)}`,
     `  status       ${pc.bold(row.status)}${row.outcome ? ` (${row.outcome})` : ''}: ${line(row.detail, 200)}`,
     `  times        accepted ${time(row.createdAt)}, last event ${distance(row.updatedAt)}`,
-    `  epoch        ${row.epoch}, ${row.version} events`,
+    `  epoch        ${row.epoch}, ${count(row.version, 'event')}`,
   ];
   for (const wait of row.waits) lines.push('', ...waitLines(wait));
   lines.push(...planLines(state), ...budgetLines(row), ...artifactLines(state), ...reportLines(state));
@@ -44,7 +47,7 @@ function planLines(state: State): string[] {
   if (state.steps.length === 0) return [];
   const before = state.settledBefore.done + state.settledBefore.failed + state.settledBefore.skipped;
   const lines = ['', `  plan         version ${state.plan.version}${state.plan.goal ? `: ${line(state.plan.goal, 120)}` : ''}`];
-  if (before > 0) lines.push(`    (${before} earlier steps)`);
+  if (before > 0) lines.push(`    (${count(before, 'earlier step')})`);
   for (const step of state.steps) {
     const why = step.failure ? pc.yellow(` ${step.failure.class}: ${line(step.failure.message, 80)}`) : '';
     lines.push(`    ${isSettled(step) ? pc.dim(MARKS[step.status]) : MARKS[step.status]} ${step.id}  ${line(step.title, 80)}${why}`);
@@ -54,7 +57,7 @@ function planLines(state: State): string[] {
 
 function budgetLines(row: RunRow): string[] {
   const left = Object.entries(row.budgetLeft);
-  return left.length === 0 ? [] : ['', `  budget left  ${left.map(([kind, n]) => `${kind} ${n}`).join(', ')}`];
+  return left.length === 0 ? [] : ['', `  budget left  ${left.map(([kind, n]) => budgetWords(kind, n)).join(', ')}`];
 }
 
 function artifactLines(state: State): string[] {

@@ -1,6 +1,6 @@
 // Where a command works: the state folder, the configuration and the Temporal server, each looked for when it is first needed, so
 // that commands which only read start no server and load no configuration. Closes what it opened.
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Connection } from '@temporalio/client';
 import type { LoadedConfig } from '../adapters/config/load';
@@ -26,14 +26,21 @@ export class Place {
 
   private constructor(readonly options: CommonOptions, readonly stateDir: string) {}
 
-  /** Finds the state folder: --state-dir, LONGHAUL_STATE_DIR, the configuration's, else `.longhaul` here. */
-  static async at(options: CommonOptions): Promise<Place> {
+  /**
+   * Finds the state folder: --state-dir, LONGHAUL_STATE_DIR, the configuration's, else `.longhaul` here. With `anyConfig` a
+   * configuration that cannot be read is told when it is asked for, and the state folder is `.longhaul` here.
+   */
+  static async at(options: CommonOptions, { anyConfig = false }: { anyConfig?: boolean } = {}): Promise<Place> {
     const given = options.stateDir ?? process.env.LONGHAUL_STATE_DIR;
     if (given) return new Place(options, path.resolve(given));
     const here = NAMES.some((name) => existsSync(name));
     if (!options.config && !here) return new Place(options, path.resolve('.longhaul'));
     const { loadConfig } = await import('../adapters/config/load');
-    const loaded = await loadConfig(options.config);
+    const loaded = await loadConfig(options.config).catch((error: unknown) => {
+      if (!anyConfig) throw error;
+      return null;
+    });
+    if (!loaded) return new Place(options, path.resolve('.longhaul'));
     const place = new Place(options, loaded.stateDir);
     place.loaded = Promise.resolve(loaded);
     return place;
@@ -48,6 +55,24 @@ export class Place {
       return { ...await loadConfig(file), stateDir: this.stateDir };
     })();
     return this.loaded;
+  }
+
+  /** Does this place work with the example that comes with the package? */
+  async isExample(): Promise<boolean> {
+    return (await this.config()).file.startsWith(EXAMPLE);
+  }
+
+  /** Makes the state folder if it is missing and answers the first folder made; throws Stop with one sentence where nothing can be written. */
+  writable(): string | undefined {
+    try {
+      const made = mkdirSync(this.stateDir, { recursive: true, mode: 0o700 });
+      const probe = path.join(this.stateDir, `.probe-${process.pid}`);
+      writeFileSync(probe, '');
+      rmSync(probe);
+      return made;
+    } catch (error) {
+      throw new Stop(EXIT.error, `The state folder ${this.stateDir} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)}): mend its permissions, or name another with --state-dir.`);
+    }
   }
 
   /** The queue of this folder's workers: --task-queue, what the last `dev` here was given, else `longhaul`. */
@@ -67,6 +92,7 @@ export class Place {
   /** The stores of the state folder. A command that only looks asks for `mustExist`. */
   stores(how: { mustExist?: boolean } = { mustExist: true }): Promise<Stores> {
     this.opened ??= (async () => {
+      if (!how.mustExist) this.writable();
       const { openStores } = await import('../adapters/stores/open-stores');
       const stores = await openStores({ stateDir: this.stateDir, ...how });
       this.closing.push(() => stores.close());

@@ -21,6 +21,12 @@ export function say(text: string): void {
 /** A next command, as it is written everywhere. */
 export const command = (words: string): string => pc.cyan(`npx ${words}`);
 
+/** Commands within a sentence that was made elsewhere, as they are written everywhere. */
+export const asTyped = (text: string): string => text.replace(/`longhaul /g, '`npx longhaul ');
+
+/** `1 event`, `2 events`. */
+export const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
+
 export const isTerminal = (): boolean => process.stdin.isTTY === true && process.stderr.isTTY === true;
 
 /** `2026-03-01 09:30:05` in local time. */
@@ -44,6 +50,28 @@ export function table(head: string[], rows: string[][]): void {
   made.push(...rows);
   data(made.toString());
 }
+
+/** Columns of the terminal behind a stream; undefined when there is none. */
+export const columnsOf = (out: NodeJS.WriteStream): number | undefined => (out.isTTY && out.columns > 0 ? out.columns : undefined);
+
+/** `90 s`, `30 min`, `2 h 5 min`. */
+export function duration(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 100) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 100) return `${minutes} min`;
+  const [hours, rest] = [Math.floor(minutes / 60), minutes % 60];
+  return hours < 48 ? `${hours} h${rest > 0 ? ` ${rest} min` : ''}` : `${Math.round(hours / 24)} days`;
+}
+
+/** An amount of one kind of a budget: money in dollars, time as a duration, everything else as a count. */
+export function amount(kind: string, n: number): string {
+  if (kind === 'wallMs') return duration(n);
+  return kind === 'microUsd' ? String(Number((n / 1_000_000).toFixed(4))) : String(n);
+}
+
+/** One kind of a budget under the name that --budget gives it, with its amount. */
+export const budgetWords = (kind: string, n: number): string => `${({ wallMs: 'wall', microUsd: 'usd' } as Record<string, string>)[kind] ?? kind} ${amount(kind, n)}`;
 
 /** Cuts a text to one line of at most `width` characters. */
 export function line(text: string, width = 100): string {

@@ -17,7 +17,7 @@ export function programOf(version: string): Command {
   program.description('Runs AI agents that take minutes, hours or weeks: every effect happens once, or the run stops and says which one it cannot know about.');
   // `version` before the commands: the settings below are inherited by what is added after them.
   program.version(version, '-V, --version').exitOverride().showSuggestionAfterError().enablePositionalOptions()
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, '')) })
+    .configureOutput({ outputError: (text, write) => write(withSource(text.replace(/^error: /, ''))) })
     .addHelpText('after', `\nData goes to stdout, messages to stderr; --json prints data as JSON, one value a line.\n\n${EXIT_HELP}`);
   addDemo(program);
   addDev(program);
@@ -30,6 +30,18 @@ export function programOf(version: string): Command {
   addReplay(program);
   addDoctor(program);
   return program;
+}
+
+/** Where the ids of arguments come from. */
+const SOURCES: Record<string, string> = {
+  id: 'npx longhaul approvals list', question: 'npx longhaul inbox', run: 'npx longhaul runs list', 'run-or-file': 'npx longhaul runs list',
+  call: 'npx longhaul inbox, or npx longhaul runs show RUN', artifact: 'npx longhaul artifacts list RUN', agent: 'npx longhaul doctor',
+};
+
+/** Says of a missing argument where it is found. */
+function withSource(text: string): string {
+  const source = SOURCES[/missing required argument '([^']+)'/.exec(text)?.[1] ?? ''];
+  return source === undefined ? text : `${text.trimEnd()}; find it with: ${source}\n`;
 }
 
 /** The exit code for what commander threw: help and version are fine, everything else is wrong usage. */

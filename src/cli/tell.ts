@@ -1,9 +1,9 @@
 // Events and answers as one line for people. Only words: what an event means is the law's business. Large values are not shown.
 import pc from 'picocolors';
-import type { EventData, EventType, RunEvent } from '../core/events';
+import type { EventData, EventType, GateDecision, RunEvent } from '../core/events';
 import { iso } from '../core/iso';
 import type { Output } from '../core/run';
-import { line } from './print';
+import { amount, budgetWords, columnsOf, count, line } from './print';
 
 type Teller = { [T in EventType]: (data: EventData[T]) => string };
 
@@ -14,7 +14,7 @@ const TELL: Teller = {
   RunCreated: (d) => `${d.agent.name} ${d.agent.version}: ${d.title}`,
   RunRestored: (d) => `epoch ${d.epoch}: ${d.why}`,
   ModelCallRequested: (d) => `${d.callId} ${d.purpose === 'plan' ? 'asks the planner' : `step ${d.stepId ?? ''}`}${again(d.attempt)}`,
-  ModelCallSucceeded: (d) => `${d.callId} ${d.usage.tokens} tokens${d.text ? `: ${d.text}` : ''}`,
+  ModelCallSucceeded: (d) => `${d.callId}${d.usage.tokens > 0 ? ` ${count(d.usage.tokens, 'token')}` : ''}${d.text ? `: ${d.text}` : ''}`,
   ModelCallFailed: (d) => `${d.callId} ${d.failure.class}: ${d.failure.message}`,
   PlanAccepted: (d) => `version ${d.planVersion}: ${d.add.length > 0 ? names(d.add.map((step) => step.id)) : d.done ? `done (${d.done.outcome})` : 'fewer steps'}${d.goal ? `; ${d.goal}` : ''}`,
   PlanRejected: (d) => d.reasons.join(' '),
@@ -24,7 +24,7 @@ const TELL: Teller = {
   ToolCallFailed: (d) => `${d.callId} ${d.failure.class}: ${d.failure.message}`,
   ToolCallUnknown: (d) => `${d.callId} ${d.why}`,
   RetryScheduled: (d) => `${d.callId || (d.stepId ?? '')} again in ${d.delayMs} ms (${d.class})`,
-  RecoveryChecked: (d) => `${d.callId} -> ${d.decision}: ${d.findings.map((f) => `${f.question} ${f.verdict}`).join(', ')}; ${d.findings.find((f) => f.question === 4)?.evidence ?? ''}`,
+  RecoveryChecked: (d) => `${d.callId} ${recoveryWords(d)}`,
   HumanDecisionRequested: (d) => `${d.decisionId} ${d.callId}: ${d.why}`,
   HumanDecided: (d) => `${d.callId} ${d.verdict} by ${d.actor.id}${d.reference ? `: ${d.reference}` : ''}`,
   ApprovalRequested: (d) => `${d.approvalId} for ${d.binding.tool} ${d.callId}, until ${iso(d.expiresAt)}, then ${d.onDeadline.then} (rule ${d.rule.rule})`,
@@ -43,8 +43,8 @@ const TELL: Teller = {
   StepFailed: (d) => `${d.stepId}: ${d.failure.message}`,
   StepSkipped: (d) => `${d.stepId}: ${d.why}`,
   CheckpointSaved: (d) => `version ${d.version} (${d.ref.bytes} bytes)`,
-  BudgetExhausted: (d) => `${d.kind}: ${d.used} of ${d.limit}`,
-  BudgetExtended: (d) => `${JSON.stringify(d.budget)} by ${d.actor.id}`,
+  BudgetExhausted: (d) => `${budgetWords(d.kind, d.used)} of ${amount(d.kind, d.limit)}`,
+  BudgetExtended: (d) => `${Object.entries(d.budget).map(([kind, n]) => budgetWords(kind, n)).join(', ')} by ${d.actor.id}`,
   RunPaused: (d) => `by ${d.actor.id}${d.reason ? `: ${d.reason}` : ''}`,
   RunResumed: (d) => `by ${d.actor.id}`,
   RunBlocked: (d) => d.why,
@@ -56,6 +56,22 @@ const TELL: Teller = {
   RunFailed: (d) => `${d.failure.class}: ${d.failure.message}`,
   RunCancelled: (d) => `${d.reason}; finished ${d.report.finished.length}, undone ${d.report.undone.length}, unknown ${d.report.unknown.length}`,
 };
+
+const LEDGER: Record<string, string> = { done: 'the ledger has its outcome', refused: 'the ledger has its refusal', live: 'somebody is still at it', none: 'never claimed', released: 'its claim was given back' };
+const LOOK_UP: Record<string, string> = { found: 'looked up: found outside', absent: 'looked up: not there', 'cannot-say': 'looked up: the outside cannot say', none: 'it cannot be looked up' };
+const DECIDED: Record<GateDecision, string> = {
+  record: 'recorded, not sent again', send: 'sent now for the first time', retry: 'sent again', wait: 'looked at again later', 'ask-person': 'a person is asked',
+  stop: 'let be, since the run is cancelled', 'ask-again': 'its approval is asked for anew', replan: 'the plan no longer fits',
+};
+
+/** What the gate saw and decided: of the five findings, the fourth says what the ledger and the outside know. */
+function recoveryWords({ findings, decision, unsure }: EventData['RecoveryChecked']): string {
+  const evidence = findings.find((finding) => finding.question === 4)?.evidence ?? '';
+  const [, ledger = '', lookUp = '', why = ''] = /^ledger (\S+), look-up (\S+): (.*)$/s.exec(evidence) ?? [];
+  const seen = LOOK_UP[lookUp] ?? LEDGER[ledger] ?? evidence;
+  const because = decision === 'record' || decision === 'send' || seen === evidence ? '' : ` (${why})`;
+  return `${ledger === 'done' || ledger === 'refused' ? LEDGER[ledger] : seen}; ${DECIDED[decision] ?? decision}${unsure ? ' under its key' : ''}${because}`;
+}
 
 const again = (attempt: number): string => (attempt > 1 ? `, attempt ${attempt}` : '');
 
@@ -73,7 +89,12 @@ const paint = (type: EventType): string => {
 
 const clock = (ms: number): string => new Date(ms).toTimeString().slice(0, 8);
 
-/** An event as one line: time, number, type, words. */
-export function tellEvent(event: RunEvent, width = 160): string {
-  return `${pc.dim(clock(event.at))} ${String(event.seq).padStart(4)} ${paint(event.type)} ${line(wordsOf(event), width)}`;
+/** Most characters of the words where no terminal says how wide it is. */
+const WIDTH = 160;
+
+/** An event as one line: time, number, type, words; on a terminal no longer than it is wide. */
+export function tellEvent(event: RunEvent, columns: number | undefined = columnsOf(process.stdout)): string {
+  const number = String(event.seq).padStart(4);
+  const width = columns === undefined ? WIDTH : Math.max(20, columns - `00:00:00 ${number} ${event.type} `.length);
+  return `${pc.dim(clock(event.at))} ${number} ${paint(event.type)} ${line(wordsOf(event), width)}`;
 }

@@ -35,7 +35,8 @@ export interface LonghaulClient {
   result(runId: string, signal?: AbortSignal): Promise<RunRow>;
   /** The run that has or had this approval, question or decision. Throws ClientError `unknown-wait`. */
   runOf(waitId: string): Promise<string>;
-  restore(runId: string): Promise<RestoreAnswer>;
+  /** Goes on in a new execution; refused while one runs under the present epoch, unless forced. */
+  restore(runId: string, options?: { force?: boolean }): Promise<RestoreAnswer>;
   export(runId: string): AsyncGenerator<ExportLine>;
 }
 
@@ -56,7 +57,7 @@ export function createClient(options: ClientOptions): LonghaulClient {
     watch: (runId, watching) => watchRun(stores, runId, watching),
     result: (runId, signal) => resultOf(stores, runId, signal),
     runOf: (waitId) => runOfWait(stores, waitId),
-    restore: (runId) => restoreRun(stores, temporal, runId),
+    restore: (runId, restoring) => restoreRun(stores, temporal, runId, restoring),
     export: (runId) => exportRun(stores, runId),
   };
 }

@@ -27,7 +27,7 @@ const pause = (ms: number, signal?: AbortSignal): Promise<void> => new Promise((
 /** The list row. Throws ClientError `unknown-run`. */
 export async function rowOf({ journal }: ClientStores, runId: string): Promise<RunRow> {
   const row = await journal.row(runId);
-  if (!row) throw new ClientError('unknown-run', `There is no run ${runId} here: see \`longhaul runs list\`, or name the state folder that has it.`);
+  if (!row) throw new ClientError('unknown-run', `There is no run ${runId} here: see \`npx longhaul runs list\`, or name the state folder that has it.`);
   return row;
 }
 
@@ -116,6 +116,6 @@ export async function inboxOf(stores: ClientStores, limit = 500): Promise<{ run:
 /** The run that asked this. Throws ClientError `unknown-wait`. */
 export async function runOfWait({ journal }: ClientStores, waitId: string): Promise<string> {
   const runId = await journal.runOfWait(waitId);
-  if (runId === null) throw new ClientError('unknown-wait', `No run here ever asked for ${waitId}: see \`longhaul inbox\` for what is open.`);
+  if (runId === null) throw new ClientError('unknown-wait', `No run here ever asked for ${waitId}: see \`npx longhaul inbox\` for what is open.`);
   return runId;
 }

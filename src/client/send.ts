@@ -98,13 +98,13 @@ async function notAnswered(sender: Sender, temporal: Temporal, runId: string, me
   }
   return {
     known: false, messageId: message.messageId, state: 'kept',
-    why: `No worker has answered for run ${runId}; Temporal keeps the message, and it counts as soon as one runs (\`longhaul dev\` or \`longhaul worker\`). Asking again with --message-id ${message.messageId} is safe.`,
+    why: `No worker has answered for run ${runId}; Temporal keeps the message, and it counts as soon as one runs (\`npx longhaul dev\` or \`npx longhaul worker\`). Asking again with --message-id ${message.messageId} is safe.`,
   };
 }
 
 const noExecution = (runId: string, message: Message): Delivery => ({
   known: false, messageId: message.messageId, state: 'no-execution',
-  why: `Temporal runs no execution of ${runId} although the run is not over: restore it with \`longhaul runs restore ${runId}\`, then send the message again.`,
+  why: `Temporal runs no execution of ${runId} although the run is not over: restore it with \`npx longhaul runs restore ${runId}\`, then send the message again.`,
 });
 
 /** The outcome from the journal, also of a run that closed meanwhile; null when there is none yet. */

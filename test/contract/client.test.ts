@@ -135,6 +135,11 @@ test('R1.3 of two restores at once one wins; messages then reach the new executi
   await rig.client.workflow.getHandle(workflowIdOf('twice')).terminate('test');
   const answers = await Promise.all([client.restore('twice'), client.restore('twice')]);
   expect(answers.map(({ kind }) => kind).sort()).toEqual(['refused', 'restored']);
+  expect(await client.restore('twice')).toMatchObject({ kind: 'refused', why: expect.stringContaining('Run twice runs; nothing to restore') });
+  expect(await client.restore('twice', { force: true })).toMatchObject({ kind: 'restored', epoch: 3 });
+  // A restore that was cut short after it had raised the epoch: what runs is fenced, and only another restore leads on.
+  await rig.stores.journal.raiseEpoch('twice', 3);
+  expect(await client.restore('twice')).toMatchObject({ kind: 'restored', epoch: 5 });
   expect(await client.cancel('twice', 'done', from)).toMatchObject({ known: true, answer: { kind: 'done' } });
   expect((await client.result('twice')).status).toBe('cancelled');
   expect(await client.restore('twice')).toMatchObject({ kind: 'refused' });

@@ -21,7 +21,8 @@ describe('the demo on the sample', () => {
     expect([end.code, end.stderr.split('\n').slice(-12)]).toEqual([0, expect.anything()]);
     expect(end.stderr).toMatch(/demo-approver \(this demo itself, since there is no terminal to ask at\) approves a-/);
     expect(existsSync(reportOf(end))).toBe(true);
-    expect(end.stdout).toMatch(/^Web UI\s+http:\/\/127\.0\.0\.1:\d+\//m);
+    expect(end.stdout).toMatch(/^Web UI\s+http:\/\/127\.0\.0\.1:\d+\/\S+ {2}\(stopped with this demo; it runs again with npx longhaul dev\)$/m);
+    expect(end.stderr).not.toContain('0 tokens');
     expect(here.publications()).toHaveLength(1);
   });
 
@@ -109,6 +110,31 @@ describe('the demo on a folder that is not ours', () => {
   });
 });
 
+test('a demo that cannot begin says so before anything starts: no question, no text, no folder to write to', async () => {
+  const here = cli();
+  const said = async (...args: string[]): Promise<(number | string | null)[]> => {
+    const { code, stderr } = await here.run(args);
+    return [code, stderr];
+  };
+  try {
+    const [full, empty] = ['full', 'empty'].map((name) => path.join(here.stateDir, name)) as [string, string];
+    for (const folder of [full, empty]) mkdirSync(folder);
+    writeFileSync(path.join(full, 'a.txt'), 'Some text.\n');
+    writeFileSync(path.join(empty, 'a.bin'), Buffer.from([1, 0, 2]));
+    expect(await said('demo', '--folder', full)).toEqual([2, expect.stringMatching(/^Say what to answer .*--question/)]);
+    expect(await said('demo', '--folder', empty, '--question', 'What?')).toEqual([2, expect.stringContaining('holds no text')]);
+    for (const folder of [path.join(full, 'a.txt', 'state'), '/proc/none', '/proc']) {
+      const sentence = expect.stringMatching(/state folder \S+ cannot be written \(E\w+\): .*--state-dir/);
+      for (const name of ['demo', 'dev']) expect([name, ...await said(name, '--state-dir', folder)]).toEqual([name, 1, sentence]);
+      const doctor = await here.run(['doctor', '--state-dir', folder]);
+      expect([doctor.code, doctor.stdout]).toEqual([1, sentence]);
+    }
+    expect(here.running()).toEqual([]);
+  } finally {
+    await here.stop();
+  }
+});
+
 interface Evidence { file: string; first: number; last: number; quote: string }
 
 function evidenceIn(value: unknown): Evidence[] {
@@ -127,6 +153,9 @@ describe('the demo at a terminal', () => {
     const end = await here.atTerminal('Enter: confirm', '\\x1b[B|\\r|too early|\\r', ['demo', '--port', '0', '--ui-port', '0', '--run-id', 'asked']);
     expect(end.stdout).toContain('this would be the first version');
     expect(end.stdout).toContain('+# Report');
+    const lines = end.stdout.split(/\r?\n/).filter((line) => /^\d\d:\d\d:\d\d +\d+ [A-Z]\w+ /.test(line));
+    expect(lines.length).toBeGreaterThan(40);
+    expect(lines.filter((line) => line.length > 120)).toEqual([]);
     expect([end.code, end.stdout.slice(-1500)]).toEqual([0, expect.stringContaining('completed (partial)')]);
     expect((await here.events('asked')).find((event) => event.type === 'ApprovalRejected')?.data).toMatchObject({ reason: 'too early' });
     expect(here.publications()).toHaveLength(0);
@@ -142,6 +171,7 @@ describe('the demo with a crash', () => {
     const end = await here.demo(['--crash', '--yes']);
     expect([end.code, end.stderr.slice(-600)]).toEqual([0, expect.anything()]);
     expect(end.stderr).toContain('The worker was killed (SIGKILL)');
+    expect(end.stderr).toMatch(/RecoveryChecked c\d+ looked up: found outside; recorded, not sent again$/m);
     expect(here.publications()).toHaveLength(1);
     const events = await here.events(runIdOf(end));
     const publish = events.filter((event) => event.type === 'ToolCallRequested' && event.data.tool === 'publish');

@@ -228,6 +228,13 @@ describe('plans and usage', () => {
     expect((await here.run(['runs', 'show', 'never'])).code).toBe(1);
   });
 
+  test('a missing id names where ids come from, and settle says both meanings of --as', async () => {
+    for (const [args, where] of [[['approvals', 'approve'], 'npx longhaul approvals list'], [['answer'], 'npx longhaul inbox'], [['runs', 'show'], 'npx longhaul runs list'], [['runs', 'settle', 'r', '--as', 'bob'], /partial, retry, skip, fail.*--by NAME/]] as const) {
+      const { code, stderr } = await here.run([...args]);
+      expect([args, code, stderr]).toEqual([args, 2, typeof where === 'string' ? expect.stringContaining(where) : expect.stringMatching(where)]);
+    }
+  });
+
   test('wrong usage is told in one sentence with exit 2', async () => {
     for (const args of [['bogus'], ['run'], ['run', 'nobody'], ['run', 'folder-report', '--input', '{'], ['run', 'folder-report', '--budget', 'sheep=3'], ['resolve', 'r', 'c1'], ['runs', 'list', '--status', 'asleep'], ['artifacts', 'cat', 'xyz']]) {
       const { code, stderr } = await here.run(args);

@@ -6,32 +6,35 @@ import { digestOf, type Json } from '../../core/canonical';
 import type { EventOf, RunEvent } from '../../core/events';
 import type { MessageBody } from '../../core/message';
 import type { RunRow, WaitRow } from '../../core/row';
-import { act, deliver } from '../act';
+import { act, tellDelivery } from '../act';
+import { notTaken } from '../decisions';
 import { EXIT, Stop } from '../exit';
 import { actorOf, deciding, reading, textOf, type CommonOptions, type DeciderOptions } from '../options';
 import { outputOf } from '../outputs';
-import { actorName, waitLines } from '../page';
+import { actorName, thenWords, waitLines } from '../page';
 import type { Place } from '../place';
-import { data, distance, json, line, say, table, time } from '../print';
+import { command, data, distance, json, line, say, table, time } from '../print';
 
 /** Sends a decision under the id that belongs to it. */
 async function decide(place: Place, runId: string, body: MessageBody, options: DeciderOptions): Promise<number> {
   const messageId = options.messageId ?? `cli-${digestOf({ body: body as unknown as Json, by: actorOf(options).id }).slice(0, 32)}`;
-  return deliver(await place.client(), runId, body, options, messageId);
+  const client = await place.client();
+  const delivery = await client.message(runId, body, { actor: actorOf(options), messageId });
+  return tellDelivery(runId, delivery, options, await notTaken(client, runId, body, delivery));
 }
 
 function openRows(rows: { run: RunRow; wait: WaitRow }[], options: CommonOptions, nothing: string): void {
   if (options.json) return rows.forEach(({ run, wait }) => json({ runId: run.runId, title: run.title, agent: run.agent, owner: run.owner, ...wait }));
   if (rows.length === 0) return say(nothing);
   table(['ID', 'KIND', 'RUN', 'WHAT', 'WHO', 'UNTIL', 'THEN'], rows.map(({ run, wait }) => [
-    wait.waitId, wait.kind, run.runId, line(wait.what, 60), wait.who.join(', ') || 'anyone', wait.until === null ? 'no end' : distance(wait.until), wait.then,
+    wait.waitId, wait.kind, run.runId, line(wait.what, 60), wait.who.join(', ') || 'anyone', wait.until === null ? 'no end' : distance(wait.until), thenWords(wait.then),
   ]));
 }
 
 async function inbox(place: Place, options: CommonOptions): Promise<void> {
   const rows = await (await place.client()).inbox();
   openRows(rows, options, 'Nobody is asked for anything.');
-  if (!options.json) for (const { wait } of rows.slice(0, 10)) say(`  ${wait.command}`);
+  if (!options.json) for (const { wait } of rows.slice(0, 10)) say(`  ${command(wait.command)}`);
 }
 
 async function list(place: Place, options: CommonOptions): Promise<void> {
@@ -55,17 +58,28 @@ async function show(place: Place, approvalId: string, options: CommonOptions): P
   const preview = asked.data.previewRef ?? prepared?.data.previewRef;
   const text = preview ? new TextDecoder().decode(await (await place.stores()).artifacts.read(preview.sha256)) : null;
   const { row } = await client.show(runId);
+  const { step, effect } = stepAndEffect(events, asked, prepared);
   const open = row.waits.find((wait) => wait.waitId === approvalId);
-  if (options.json) return json({ runId, ...asked.data, call: prepared?.data ?? null, open: open !== undefined, decided: decided.map(({ type, at, actor, data: what }) => ({ type, at, actor, ...what })), preview: text });
+  if (options.json) return json({ runId, ...asked.data, call: prepared?.data ?? null, step: step ?? null, effect: effect ?? null, open: open !== undefined, decided: decided.map(({ type, at, actor, data: what }) => ({ type, at, actor, ...what })), preview: text });
   data([
     `${approvalId} of run ${runId} (${row.title})`,
+    ...(step ? [`  step         ${step.id}: ${step.title}`] : []),
     `  call         ${asked.data.callId} ${asked.data.binding.tool} ${asked.data.binding.version}, rule ${asked.data.rule.rule}, ${asked.data.rule.quorum} must approve`,
+    ...(effect ? [`  effect       ${effect}`] : []),
     `  arguments    ${prepared ? argsLine(prepared) : ''} (digest ${asked.data.binding.argsDigest.slice(0, 16)})`,
-    `  changes      ${asked.data.binding.resourceVersion ?? 'a thing without a version'}`,
+    ...(asked.data.binding.resourceVersion === null ? [] : [`  changes      ${asked.data.binding.resourceVersion}`]),
     ...(open ? waitLines(open) : [`  asked        ${time(asked.at)}, open until ${time(asked.data.expiresAt)}`]),
     ...decided.map((event) => `  ${event.type.replace('Approval', '').toLowerCase().padEnd(12)} ${time(event.at)} by ${actorName(event.actor)}`),
     ...(text === null ? [] : ['', text]),
   ].join('\n'));
+}
+
+/** The step that asks, from the plan, and what its tool does to the outside, from the agent's manifest. */
+function stepAndEffect(events: RunEvent[], { data: { binding } }: EventOf<'ApprovalRequested'>, prepared: EventOf<'CallPrepared'> | undefined): { step?: { id: string; title: string }; effect?: string } {
+  const outline = events.flatMap((event) => (event.type === 'PlanAccepted' ? event.data.add : [])).filter(({ id }) => id === prepared?.data.stepId).at(-1);
+  const tools = events.flatMap((event) => (event.type === 'RunCreated' ? event.data.agent.tools : []));
+  const effect = tools.find(({ name }) => name === binding.tool)?.effect;
+  return { ...(outline ? { step: { id: outline.id, title: outline.title } } : {}), ...(effect === undefined ? {} : { effect }) };
 }
 
 function argsLine({ data: { args } }: EventOf<'CallPrepared'>): string {

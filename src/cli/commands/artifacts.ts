@@ -7,7 +7,7 @@ import { act } from '../act';
 import { EXIT, Stop } from '../exit';
 import { reading, type CommonOptions } from '../options';
 import type { Place } from '../place';
-import { data, json, line, say, table } from '../print';
+import { count, data, json, line, say, table } from '../print';
 
 /** What a run's events refer to, in the order in which it came. */
 async function refsOf(place: Place, runId: string): Promise<{ ref: ArtifactRef; role: string }[]> {
@@ -49,7 +49,7 @@ async function cat(place: Place, id: string, options: CommonOptions & { out?: st
   const bytes = await artifacts.read(await wholeId(place, id));
   if (options.out === undefined) return void process.stdout.write(bytes);
   writeFileSync(options.out, bytes);
-  say(`${bytes.byteLength} bytes are in ${options.out}.`);
+  say(`${count(bytes.byteLength, 'byte')} ${bytes.byteLength === 1 ? 'is' : 'are'} in ${options.out}.`);
 }
 
 async function verify(place: Place, id: string | undefined, options: CommonOptions): Promise<number> {
@@ -65,7 +65,8 @@ async function verify(place: Place, id: string | undefined, options: CommonOptio
     if (options.json) json({ sha256: one, state });
     else if (state !== 'ok') data(`${one}  ${state}`);
   }
-  say(bad === 0 ? `All ${ids.length} artifacts are whole.` : `${bad} of ${ids.length} artifacts are missing or corrupt: put the files back from a copy of the state folder.`);
+  const all = count(ids.length, 'artifact');
+  say(bad === 0 ? `Verified ${all}: whole.` : `${bad} of ${all} ${bad === 1 ? 'is' : 'are'} missing or corrupt: put the files back from a copy of the state folder.`);
   return bad === 0 ? EXIT.done : EXIT.error;
 }
 
@@ -73,6 +74,6 @@ async function verify(place: Place, id: string | undefined, options: CommonOptio
 export function addArtifacts(program: Command): void {
   const artifacts = program.command('artifacts').description('stored bytes: inputs, results, reports, checkpoints');
   reading(artifacts.command('list').argument('<run>').description('what the events of a run refer to')).action(act(list, ([, options]) => options));
-  reading(artifacts.command('cat').argument('<id>').option('--out <file>', 'write to a file').description('print one artifact, verified')).action(act(cat, ([, options]) => options));
+  reading(artifacts.command('cat').argument('<artifact>').option('--out <file>', 'write to a file').description('print one artifact, verified')).action(act(cat, ([, options]) => options));
   reading(artifacts.command('verify').argument('[run-or-id]').description('compare stored bytes with their checksums: one, those of a run, or all')).action(act(verify, ([, options]) => options));
 }

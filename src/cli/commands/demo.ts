@@ -12,7 +12,8 @@ import type { RunEvent } from '../../core/events';
 import { workflowIdOf } from '../../messages';
 import type { RunRow } from '../../core/row';
 import { act } from '../act';
-import { decideAtTerminal } from '../demo-approval';
+import { decideAtTerminal, questionAtTerminal } from '../demo-approval';
+import { holdsText } from '../demo-folder';
 import { runningDev } from '../dev/state';
 import type { Supervised } from '../dev/supervisor';
 import { codeOfRow, EXIT, EXIT_HELP, Stop } from '../exit';
@@ -20,7 +21,7 @@ import { waitsForPeople } from '../follow';
 import { actorOf, reaching, wholeOf, type CommonOptions } from '../options';
 import { waitLines } from '../page';
 import { EXAMPLE, type Place } from '../place';
-import { command, data, isTerminal, json, say } from '../print';
+import { columnsOf, command, data, isTerminal, json, say } from '../print';
 import { tellEvent } from '../tell';
 
 interface DemoOptions extends CommonOptions { folder?: string; question?: string; crash?: boolean; yes?: boolean; runId?: string; port: string; uiPort: string }
@@ -30,7 +31,8 @@ const APPROVER = { id: 'demo-approver', via: 'cli', assurance: 'local-user' } as
 
 async function demo(place: Place, options: DemoOptions): Promise<number> {
   place.useExample();
-  const folder = folderOf(options);
+  const { folder, question } = await askedOf(options);
+  place.writable();
   const stop = new AbortController();
   /** The first signal stops in order, which may take until calls in flight have ended; the second at once. */
   const interrupt = (): void => (stop.signal.aborted ? process.exit(130) : stop.abort());
@@ -39,9 +41,9 @@ async function demo(place: Place, options: DemoOptions): Promise<number> {
   const all = await serversOf(place, options);
   try {
     const client = await place.client({ mustExist: false });
-    const runId = await begin(client, folder, options);
+    const runId = await begin(client, folder, question, options);
     const row = await conduct(place, client, runId, options, stop.signal);
-    await report(place, client, row, all.uiAddress, options);
+    await report(place, client, row, all, options);
     if (!stop.signal.aborted || isOver(row)) return codeOfRow(row);
     say(`Stopped while ${row.status}; nothing is lost. ${command('longhaul dev')} goes on with it.`);
     return EXIT.error;
@@ -52,12 +54,15 @@ async function demo(place: Place, options: DemoOptions): Promise<number> {
   }
 }
 
-/** The folder to report on; it must be there before anything starts. */
-function folderOf({ folder }: DemoOptions): string {
-  if (folder === undefined) return corpus();
+/** The folder to report on and the question; both must be sound before anything starts. The sample's question suits no other folder. */
+async function askedOf({ folder, question }: DemoOptions): Promise<{ folder: string; question: string }> {
+  if (folder === undefined) return { folder: corpus(), question: question ?? QUESTION };
   const full = path.resolve(folder);
   if (!existsSync(full) || !statSync(full).isDirectory()) throw new Stop(EXIT.usage, `There is no folder ${full}: name one with --folder, or leave it out for the sample.`);
-  return full;
+  if (!holdsText(full)) throw new Stop(EXIT.usage, `The folder ${full} holds no text that could be reported on (hidden files, links and secrets are not read): name another with --folder.`);
+  const asked = question ?? (isTerminal() ? await questionAtTerminal() : undefined);
+  if (!asked?.trim()) throw new Stop(EXIT.usage, `Say what to answer from ${full} with --question, e.g. --question "What did we promise, and to whom?"`);
+  return { folder: full, question: asked };
 }
 
 /** The sample folder: beside the sources of the example, in the package's root. */
@@ -69,14 +74,17 @@ function corpus(): string {
   throw new Stop(EXIT.error, 'The sample folder examples/folder-report/corpus is missing from the package: name a folder with --folder.');
 }
 
+/** `own`: the server was started for this demo and stops with it. */
+interface Servers extends Pick<Supervised, 'uiAddress' | 'stop'> { own: boolean }
+
 /** A running dev of this folder, or everything started for this demo. */
-async function serversOf(place: Place, options: DemoOptions): Promise<Pick<Supervised, 'uiAddress' | 'stop'>> {
+async function serversOf(place: Place, options: DemoOptions): Promise<Servers> {
   const running = runningDev(place.stateDir);
   if (running) {
     if (!running.configFile?.startsWith(EXAMPLE)) throw new Stop(EXIT.error, `\`longhaul ${running.mode}\` serves ${running.configFile ?? 'another configuration'} for ${place.stateDir}: stop it, or name another folder with --state-dir.`);
     if (options.crash) throw new Stop(EXIT.error, `--crash kills a worker of its own, and \`longhaul ${running.mode}\` (process ${running.pid}) has one here: stop it, or name another folder with --state-dir.`);
     say(`Using the running \`longhaul ${running.mode}\` (process ${running.pid}).`);
-    return { uiAddress: running.uiAddress, stop: async () => undefined };
+    return { uiAddress: running.uiAddress, own: false, stop: async () => undefined };
   }
   say(`Starting server, publisher and worker for ${place.stateDir} ...`);
   const crashAt = { LONGHAUL_CRASH_AT: 'call:sent:publish' };
@@ -87,11 +95,10 @@ async function serversOf(place: Place, options: DemoOptions): Promise<Pick<Super
     lost: (how) => { if (options.crash) say(pc.yellow(`The worker was killed (${how}): the publisher has stored the report, and nobody here knows it yet.`)); },
   });
   if (all.uiAddress) say(`Web UI ${all.uiAddress}`);
-  return all;
+  return { uiAddress: all.uiAddress, own: all.uiAddress !== null, stop: () => all.stop() };
 }
 
-async function begin(client: LonghaulClient, folder: string, options: DemoOptions): Promise<string> {
-  const question = options.question ?? QUESTION;
+async function begin(client: LonghaulClient, folder: string, question: string, options: DemoOptions): Promise<string> {
   const runId = options.runId ?? `demo-${uuidv7()}`;
   const answer = await client.start({ runId, agent: 'folder-report', input: { folder, question }, owner: actorOf({}), title: question.slice(0, 200) });
   if (answer.kind === 'refused' || answer.kind === 'other-input') throw new Stop(EXIT.usage, answer.why);
@@ -107,7 +114,7 @@ async function conduct(place: Place, client: LonghaulClient, runId: string, opti
   for (;;) {
     for await (const event of client.watch(runId, { after: last, signal, idle: waitsForPeople })) {
       last = event.seq;
-      say(tellEvent(event, 120));
+      say(tellEvent(event, columnsOf(process.stderr)));
     }
     const { row } = await client.show(runId);
     if (signal.aborted || isOver(row)) return row;
@@ -128,7 +135,7 @@ async function conduct(place: Place, client: LonghaulClient, runId: string, opti
 }
 
 /** Ends with what was asked for: the report's path, the run, the Web UI, the publications. */
-async function report(place: Place, client: LonghaulClient, row: RunRow, uiAddress: string | null, options: DemoOptions): Promise<void> {
+async function report(place: Place, client: LonghaulClient, row: RunRow, { uiAddress, own }: Servers, options: DemoOptions): Promise<void> {
   const events: RunEvent[] = [];
   for await (const event of client.events(row.runId)) events.push(event);
   const file = await reportFile(place, events, row.runId);
@@ -140,14 +147,14 @@ async function report(place: Place, client: LonghaulClient, row: RunRow, uiAddre
     json({ runId: row.runId, status: row.status, outcome: row.outcome, report: file, webUi: workflow, publications: publications.length, recovery: recovery.map(({ seq, type }) => ({ seq, type })), stateDir: place.stateDir });
     return;
   }
-  if (recovery.length > 0) say([pc.bold('Recovery:'), ...recovery.map((event) => tellEvent(event, 400))].join('\n'));
+  if (recovery.length > 0) say([pc.bold('Recovery:'), ...recovery.map((event) => tellEvent(event, columnsOf(process.stderr)))].join('\n'));
   say(`The run is ${pc.bold(row.status)}${row.outcome ? ` (${row.outcome})` : ''}: ${row.detail}`);
   for (const wait of row.waits) say(waitLines(wait).join('\n'));
   data(`Report        ${file ?? 'none was written'}`);
   data(`Publications  ${publications.length} in the publisher's log for this run`);
   data(`Run           ${row.runId}`);
-  if (workflow) data(`Web UI        ${workflow}`);
-  say(`Look further  ${command(`longhaul runs show ${row.runId}`)}, ${command(`longhaul runs events ${row.runId}`)}, ${command(`longhaul replay ${row.runId}`)}; the Web UI runs with ${command('longhaul dev')}`);
+  if (workflow) data(`Web UI        ${workflow}${own ? `  (stopped with this demo; it runs again with ${command('longhaul dev')})` : ''}`);
+  ['runs show', 'runs events', 'replay'].forEach((words, i) => say(`${i === 0 ? 'Look further' : '            '}  ${command(`longhaul ${words} ${row.runId}`)}`));
 }
 
 /** Path of the newest report; written from its artifact where the tool has kept no file. */
@@ -173,7 +180,7 @@ function publicationsOf(stateDir: string): { key: string }[] {
 /** Adds `demo`. */
 export function addDemo(program: Command): void {
   reaching(program.command('demo').description('from a question and a folder to an approved, published report, on this machine'))
-    .option('--folder <dir>', 'folder to report on (default: the sample)').option('--question <text>', 'what to answer')
+    .option('--folder <dir>', 'folder to report on (default: the sample)').option('--question <text>', 'what to answer; needed with --folder')
     .option('--crash', 'kill the worker after the publisher has stored the report and before the result is known')
     .option('--yes', 'approve as demo-approver without asking').option('--run-id <id>', 'id of the run')
     .option('--port <n>', 'port of the server where none is kept yet; 0 for any free one', '7233')

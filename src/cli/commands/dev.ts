@@ -7,36 +7,42 @@ import { isOver } from '../../client/start';
 import { act } from '../act';
 import { EXIT, Stop } from '../exit';
 import { reaching, wholeOf, type CommonOptions } from '../options';
+import { firstRuns } from '../next';
 import type { Place } from '../place';
 import { command, json, say } from '../print';
 import type { Supervised } from '../dev/supervisor';
+
+/** Signals that ask this process to stop. */
+const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 interface DevOptions extends CommonOptions { port: string; uiPort: string }
 
 async function dev(place: Place, options: DevOptions): Promise<number> {
   const usualPorts = { port: wholeOf('--port', options.port), uiPort: wholeOf('--ui-port', options.uiPort) };
+  place.writable();
   const { config, file } = await place.config();
   say(`Starting for ${place.stateDir} with ${file} ...`);
   // Heard from here on: a Ctrl-C while things start must not leave them running.
   const enough = interrupted();
   const { supervise } = await import('../dev/supervisor');
   const all = await supervise(place, { mode: 'dev', usualPorts, say });
-  if (options.json) json({ address: all.address, namespace: all.namespace, uiAddress: all.uiAddress, services: all.services.urls, worker: all.worker.pid(), stateDir: place.stateDir });
-  introduce(all, config.agents.map((agent) => agent.name));
+  if (options.json) json({ pid: process.pid, address: all.address, namespace: all.namespace, uiAddress: all.uiAddress, services: all.services.urls, worker: all.worker.pid(), stateDir: place.stateDir });
+  introduce(all, config.agents.map((agent) => agent.name), await firstRuns(place));
   if (all.freshDb) await tellLost(place);
   await enough;
   say('Stopping; state stays, the next start goes on. (Ctrl-C again ends everything at once.)');
-  process.once('SIGINT', () => process.exit(130));
+  for (const signal of STOPS) process.once(signal, () => process.exit(130));
   await all.stop();
   return EXIT.done;
 }
 
-function introduce(all: Supervised, agents: string[]): void {
+function introduce(all: Supervised, agents: string[], next: string[]): void {
+  say(`Process   ${process.pid}; Ctrl-C, or a TERM to it, stops everything in order`);
   if (all.uiAddress) say(`Web UI    ${all.uiAddress}`);
   say(`Temporal  ${all.address}, namespace ${all.namespace}`);
   for (const [name, url] of Object.entries(all.services.urls)) say(`${name.padEnd(9)} ${url}`);
   say(`Worker    process ${all.worker.pid()}, agents: ${agents.join(', ')}`);
-  say(`Next      ${command('longhaul demo')} in another terminal, or ${command(`longhaul run ${agents[0] ?? 'AGENT'} --input JSON`)}`);
+  next.forEach((words, i) => say(`${i === 0 ? 'Next      ' : '      or  '}${command(words)}${i === 0 ? ' in another terminal' : ''}`));
 }
 
 /** A new database knows no run: those that the journal has open are named, each with the command that goes on with it. */
@@ -50,13 +56,14 @@ async function tellLost(place: Place): Promise<void> {
 
 function interrupted(): Promise<void> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
+    for (const signal of STOPS) process.once(signal, () => resolve());
   });
 }
 
 interface WorkerOptions extends CommonOptions { logFile?: string; logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
 
 async function worker(place: Place, options: WorkerOptions): Promise<void> {
+  place.writable();
   // Configurations may keep files beside the stores.
   process.env.LONGHAUL_STATE_DIR = place.stateDir;
   const { config, file } = await place.config();
@@ -89,6 +96,8 @@ async function temporal(place: Place, args: string[], _options: CommonOptions): 
   if (!given && !at) say(`No Temporal server runs for ${place.stateDir} (start it with ${command('longhaul dev')}); Temporal's own defaults hold.`);
   const env = { ...process.env, ...(at ? { TEMPORAL_ADDRESS: at.address, TEMPORAL_NAMESPACE: process.env.TEMPORAL_NAMESPACE ?? at.namespace } : {}) };
   const child = spawn(binary.path, args, { stdio: 'inherit', env });
+  // A Ctrl-C at a terminal reaches the program by itself; every other signal is meant for it as well.
+  for (const signal of STOPS) process.on(signal, () => { if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal); });
   return new Promise((resolve, reject) => {
     child.once('error', (error) => reject(new Stop(EXIT.error, `${binary.path} could not be run: ${error.message}`)));
     child.once('exit', (code) => resolve(code ?? EXIT.error));

@@ -1,15 +1,19 @@
 // `longhaul doctor [--fix]`: looks at everything that a run needs here and says, for each thing that is wrong, what to do next.
-// Exit 1 when something needs a person. Changes nothing without --fix, and with it only what is missing at the server.
-import { accessSync, constants, existsSync } from 'node:fs';
+// Exit 1 when something needs a person: that nothing runs while no run is open is worth a note and no more.
+// Changes nothing without --fix, and with it only what is missing at the server.
+import { existsSync, rmdirSync } from 'node:fs';
+import path from 'node:path';
 import type { Command } from 'commander';
 import pc from 'picocolors';
 import { act } from '../act';
-import { EXIT } from '../exit';
+import { runningDev } from '../dev/state';
+import { EXIT, Stop } from '../exit';
 import { isOver } from '../../client/start';
 import { workflowIdOf } from '../../messages';
+import { firstRuns } from '../next';
 import { reaching, type CommonOptions } from '../options';
 import type { Place } from '../place';
-import { data, json, line } from '../print';
+import { count, data, json, line } from '../print';
 import { pollingWorkers } from '../workers';
 
 interface Finding { what: string; state: 'ok' | 'note' | 'wrong'; detail: string; next?: string }
@@ -20,17 +24,48 @@ const ok = (what: string, detail: string): Finding[] => [{ what, state: 'ok', de
 const wrong = (what: string, detail: string, next: string): Finding[] => [{ what, state: 'wrong', detail, next }];
 
 const folder: Check = async (place) => {
-  if (!existsSync(place.stateDir)) return [{ what: 'state folder', state: 'note', detail: `${place.stateDir} is not there yet; the first start makes it`, next: 'npx longhaul demo' }];
-  accessSync(place.stateDir, constants.R_OK | constants.W_OK);
-  return ok('state folder', place.stateDir);
+  const made = place.writable();
+  if (made === undefined) return ok('state folder', place.stateDir);
+  unmake(place.stateDir, made);
+  const first = await firstRun(place);
+  const next = first === 'npx longhaul demo' ? first : ['npx longhaul dev', ...(first === undefined ? [] : [first])].join(', then ');
+  return [{ what: 'state folder', state: 'note', detail: `${place.stateDir} is not there yet; the first start makes it`, next }];
 };
+
+/** What begins work here; undefined when the configuration cannot tell. */
+async function firstRun(place: Place): Promise<string | undefined> {
+  const [first] = await firstRuns(place).catch(() => []);
+  return first && `npx ${first}`;
+}
+
+/** Takes back the folders that the look has made, as long as they are empty. */
+function unmake(stateDir: string, made: string): void {
+  try {
+    for (let at = stateDir; ; at = path.dirname(at)) {
+      rmdirSync(at);
+      if (at === made) return;
+    }
+  } catch {
+    // Another process has begun to use it.
+  }
+}
+
+/** Does nothing run here and nothing wait either? */
+async function idle(place: Place): Promise<boolean> {
+  return runningDev(place.stateDir) === null && (await openRuns(place)) === 0;
+}
+
+async function openRuns(place: Place): Promise<number> {
+  if (!existsSync(path.join(place.stateDir, 'longhaul.db'))) return 0;
+  return (await (await place.client()).list({ limit: 200 })).filter((row) => !isOver(row)).length;
+}
 
 const stores: Check = async (place) => {
   if (!existsSync(place.stateDir)) return [];
   const { journal, ledger } = await place.stores({ mustExist: false });
   const newest = await journal.list({ limit: 1 });
   const open = await ledger.open();
-  return ok('stores', `journal and ledger can be read and written; last run ${newest[0]?.runId ?? 'none'}; ${open.length} open claim${open.length === 1 ? '' : 's'}`);
+  return ok('stores', `journal and ledger can be read and written; last run ${newest[0]?.runId ?? 'none'}; ${count(open.length, 'open claim')}`);
 };
 
 const config: Check = async (place) => {
@@ -52,7 +87,12 @@ const model: Check = async (place) => {
 };
 
 const server: Check = async (place) => {
-  const { at } = await place.connection();
+  const found = await place.connection().catch(async (error: unknown) => {
+    if (error instanceof Stop && await idle(place)) return null;
+    throw error;
+  });
+  if (found === null) return [{ what: 'Temporal server', state: 'note', detail: 'none runs here, and no run waits for one', next: 'npx longhaul dev' }];
+  const { at } = found;
   return ok('Temporal server', `${at.address}, namespace ${at.namespace} (${at.from === 'dev' ? 'the development server of this folder' : 'named by the environment or --address'})`);
 };
 
@@ -68,6 +108,7 @@ const attributes: Check = async (place, fix) => {
 
 const workers: Check = async (place) => {
   const found = await pollingWorkers(place);
+  if (found.length === 0 && await idle(place)) return [{ what: 'worker', state: 'note', detail: 'none polls the queue, and no run waits for one', next: 'npx longhaul dev, or npx longhaul worker' }];
   if (found.length === 0) return wrong('worker', 'none polls the queue, so runs wait', 'npx longhaul dev, or npx longhaul worker');
   return ok('worker', found.join(', '));
 };
@@ -77,14 +118,19 @@ const services: Check = async (place) => {
   const [{ serviceResolver }, { openingRefusal }] = [await import('../../adapters/config/resolve'), await import('../../adapters/temporal/probe')];
   process.env.LONGHAUL_STATE_DIR ??= place.stateDir;
   const resolve = serviceResolver(read, place.stateDir);
-  const found = await Promise.all(Object.keys(read.services ?? {}).map(async (name): Promise<Finding[]> => {
+  const quiet = await idle(place);
+  const found = await Promise.all(Object.entries(read.services ?? {}).map(async ([name, service]): Promise<Finding[]> => {
+    const ours = typeof service === 'object' && 'command' in service;
+    const away = (detail: string): Finding[] => ours && quiet
+      ? [{ what: `service ${name}`, state: 'note', detail: 'it does not run, and no run waits for it', next: 'npx longhaul dev starts it' }]
+      : wrong(`service ${name}`, detail, ours ? 'npx longhaul dev starts it' : 'start it, or mend its address in the configuration');
     try {
       const url = new URL(resolve(name));
       if (url.protocol === 'file:') return ok(`service ${name}`, url.href);
       const why = await openingRefusal(`${url.hostname}:${url.port || (url.protocol === 'https:' ? 443 : 80)}`, 2_000, false);
-      return why ? wrong(`service ${name}`, `${url.href}: ${why}`, 'npx longhaul dev starts it') : ok(`service ${name}`, url.href);
+      return why ? away(`${url.href}: ${why}`) : ok(`service ${name}`, url.href);
     } catch (error) {
-      return wrong(`service ${name}`, error instanceof Error ? error.message : String(error), 'npx longhaul dev starts it');
+      return away(error instanceof Error ? error.message : String(error));
     }
   }));
   return found.flat();
@@ -104,28 +150,40 @@ const runs: Check = async (place) => {
     if (status !== 'RUNNING') found.push(...wrong(`run ${row.runId}`, `it is ${row.status}, and its execution is ${status}`, `npx longhaul runs restore ${row.runId}`));
     else for (const wait of row.waits.filter(({ kind }) => kind === 'blocked' || kind === 'budget' || kind === 'decision')) found.push(...wrong(`run ${row.runId}`, `${row.status}: ${line(wait.what, 120)}`, `npx ${wait.command}`));
   }
-  return found.length > 0 ? found : ok('runs', `${open.length} open, each with a running execution`);
+  if (found.length > 0) return found;
+  return open.length > 0 ? ok('runs', `${open.length} open, each with a running execution`) : [{ what: 'runs', state: 'ok', detail: 'none is open', next: await firstRun(place) }];
 };
 
-const CHECKS: { what: string; check: Check; next: string; server?: boolean }[] = [
-  { what: 'state folder', check: folder, next: 'mend its permissions, or name another with --state-dir' },
-  { what: 'stores', check: stores, next: 'do what the sentence says; nothing was changed' },
-  { what: 'configuration', check: config, next: 'mend the file' },
-  { what: 'model', check: model, next: 'set a model' },
+/** `needs`: checks without which this one would only say the same again. */
+const CHECKS: { what: string; check: Check; next: string; needs?: string[] }[] = [
+  { what: 'state folder', check: folder, next: 'npx longhaul doctor --state-dir DIR' },
+  { what: 'stores', check: stores, next: 'do what the sentence says; nothing was changed', needs: ['state folder'] },
+  { what: 'configuration', check: config, next: 'mend the file, or name another with --config' },
+  { what: 'model', check: model, next: 'set a model', needs: ['configuration'] },
   { what: 'Temporal server', check: server, next: 'npx longhaul dev' },
-  { what: 'search attributes', check: attributes, next: 'npx longhaul doctor --fix', server: true },
-  { what: 'worker', check: workers, next: 'npx longhaul dev', server: true },
-  { what: 'services', check: services, next: 'npx longhaul dev' },
-  { what: 'runs', check: runs, next: 'npx longhaul runs list', server: true },
+  { what: 'search attributes', check: attributes, next: 'npx longhaul doctor --fix', needs: ['Temporal server'] },
+  { what: 'worker', check: workers, next: 'npx longhaul dev', needs: ['Temporal server'] },
+  { what: 'services', check: services, next: 'npx longhaul dev', needs: ['configuration'] },
+  { what: 'runs', check: runs, next: 'npx longhaul runs list', needs: ['Temporal server', 'state folder'] },
 ];
 
+/** The next step after an error: a package that a configuration imports and nobody has installed is named. */
+function nextOf(message: string, next: string): string {
+  const missing = /Cannot find (?:module|package) '([^'./][^']*)'/.exec(message)?.[1];
+  if (missing === undefined) return next;
+  return missing === 'zod' ? "npm i zod beside the configuration, or import { z } from 'longhaul'" : `npm i ${missing} beside the configuration`;
+}
+
 async function doctor(place: Place, options: CommonOptions & { fix?: boolean }): Promise<number> {
-  let reachable = true;
+  const lacking = new Set<string>();
   let bad = 0;
-  for (const { what, check, next, server: needsServer } of CHECKS) {
-    if (needsServer && !reachable) continue;
-    const found = await check(place, options.fix === true).catch((error: unknown) => wrong(what, error instanceof Error ? error.message : String(error), next));
-    if (what === 'Temporal server') reachable = found.every((one) => one.state === 'ok');
+  for (const { what, check, next, needs = [] } of CHECKS) {
+    if (needs.some((one) => lacking.has(one))) continue;
+    const found = await check(place, options.fix === true).catch((error: unknown) => {
+      const message = error instanceof Error ? error.message : String(error);
+      return wrong(what, line(message.split('\n')[0] ?? '', 500), nextOf(message, next));
+    });
+    if (found.some((one) => one.state === 'wrong' || (one.state === 'note' && what === 'Temporal server'))) lacking.add(what);
     bad += found.filter((one) => one.state === 'wrong').length;
     for (const one of found) tell(one, options);
   }
@@ -143,5 +201,5 @@ function tell(finding: Finding, options: CommonOptions): void {
 export function addDoctor(program: Command): void {
   reaching(program.command('doctor').description('check server, search attributes, worker, stores, services, model and runs; each with the next command'))
     .option('--fix', 'register search attributes that the server lacks')
-    .action(act(doctor, ([options]) => options));
+    .action(act(doctor, ([options]) => options, { anyConfig: true }));
 }

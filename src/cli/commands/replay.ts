@@ -12,14 +12,14 @@ import { act } from '../act';
 import { EXIT, Stop } from '../exit';
 import { reading, type CommonOptions } from '../options';
 import type { Place } from '../place';
-import { data, json, say } from '../print';
+import { count, data, json, say } from '../print';
 import { judgeJournal, type Judgement, type ReplayedEvent } from '../verify-journal';
 
 async function replay(place: Place, what: string, options: CommonOptions): Promise<number> {
   const judged = existsSync(what) && statSync(what).isFile() ? await replayFile(what) : await replayRun(place, what);
   const { ok, runId, events, checkpoints, digest, state, fault } = judged;
   if (options.json) json({ ok, runId, events, checkpoints, status: statusOf(state), digest, ...(fault ? { fault } : {}) });
-  else if (ok) data(`${runId}: ${events} events folded, ${checkpoints} checkpoint${checkpoints === 1 ? '' : 's'} byte-equal, status ${statusOf(state)}, state ${digest}`);
+  else if (ok) data(`${runId}: ${count(events, 'event')} folded, ${count(checkpoints, 'checkpoint')} byte-equal, status ${statusOf(state)}, state ${digest}`);
   if (fault) say(fault.type === 'end' ? `${runId}: ${fault.why}.` : `${runId}: event ${fault.seq} (${fault.type}) does not fit: ${fault.why}.`);
   return ok ? EXIT.done : EXIT.error;
 }
@@ -52,7 +52,7 @@ async function replayFile(file: string): Promise<Judgement> {
   const end: { line?: Extract<ExportLine, { kind: 'end' }>; chain: string; events: number } = { chain: chainStart(header.runId), events: 0 };
   const judged = await judgeJournal(header.runId, exported(lines, end), header.checkpoints as CheckpointRow[]);
   if (!judged.ok) return judged;
-  const why = !end.line ? 'the file is cut off: its last line is missing' : end.line.events !== end.events || end.line.chain !== end.chain ? `its last line counts ${end.line.events} events, and ${end.events} are there` : null;
+  const why = !end.line ? 'the file is cut off: its last line is missing' : end.line.events !== end.events || end.line.chain !== end.chain ? `its last line counts ${count(end.line.events, 'event')}, and ${end.events} are there` : null;
   return why === null ? judged : { ...judged, ok: false, fault: { seq: end.events, type: 'end', why } };
 }
 

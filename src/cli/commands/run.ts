@@ -14,7 +14,7 @@ import type { Place } from '../place';
 import { command, data, json, say } from '../print';
 import { workerNote } from '../workers';
 
-interface RunOptions extends CommonOptions { input?: string; plan?: string; runId?: string; budget?: string; watch?: boolean; stay?: boolean; as?: string }
+interface RunOptions extends CommonOptions { input?: string; plan?: string; runId?: string; budget?: string; watch?: boolean; stay?: boolean; as?: string; by?: string }
 
 async function run(place: Place, name: string, options: RunOptions): Promise<number> {
   const agent = await agentOf(place, name);
@@ -80,7 +80,7 @@ export function addRun(program: Command): void {
     .option('--budget <k=v,..>', 'limits, e.g. calls=50,tokens=200000,usd=0.5,failures=5,wall=30m')
     .option('--watch', 'follow the run; without a terminal until it is over or waits for a person')
     .option('--stay', 'with --watch: stay while it waits for a person (default on a terminal)')
-    .option('--as <name>', 'owner of the run (default: the user of the operating system)')
+    .option('--as <name>', 'owner of the run (default: the user of the operating system)').option('--by <name>', 'the same as --as')
     .addHelpText('after', `\n${EXIT_HELP}`)
     .action(act(run, ([, options]) => options));
 }

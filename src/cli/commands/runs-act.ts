@@ -1,6 +1,6 @@
 // `longhaul runs cancel|pause|resume|message|settle|extend|restore`: what people tell a run as a whole. Each is one message with an
 // actor and an id; nothing here decides anything.
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { MessageBody } from '../../core/message';
 import { act, deliver } from '../act';
 import { EXIT, Stop } from '../exit';
@@ -30,8 +30,8 @@ async function extend(place: Place, runId: string, options: With<{ budget: strin
   return deliver(await place.client(), runId, { kind: 'extend', budget: budgetOf(options.budget) }, options);
 }
 
-async function restore(place: Place, runId: string, options: CommonOptions): Promise<number> {
-  const answer = await (await place.client()).restore(runId);
+async function restore(place: Place, runId: string, options: CommonOptions & { force?: boolean }): Promise<number> {
+  const answer = await (await place.client()).restore(runId, { force: options.force === true });
   if (options.json) json(answer);
   if (answer.kind === 'refused') {
     if (!options.json) say(answer.why);
@@ -41,6 +41,14 @@ async function restore(place: Place, runId: string, options: CommonOptions): Pro
   say(`Run ${runId} goes on in a new execution (epoch ${answer.epoch}); older ones are fenced. Follow it with ${command(`longhaul runs watch ${runId}`)}`);
   await workerNote(place);
   return EXIT.done;
+}
+
+const ANSWERS = ['partial', 'retry', 'skip', 'fail'];
+
+/** Elsewhere --as is who acts: whoever writes a name here hears both meanings. */
+function answerOf(text: string): string {
+  if (ANSWERS.includes(text)) return text;
+  throw new InvalidArgumentError(`Here --as says what to do: ${ANSWERS.join(', ')}. Who answers is --by NAME here, and --as NAME or --by NAME elsewhere.`);
 }
 
 /** Adds the acting commands to `longhaul runs`. */
@@ -56,12 +64,14 @@ export function addRunsAct(runs: Command): void {
     .action(act(message, ([, , options]) => options));
   // `--as` is the answer here, as in the hint that a blocked run prints; who answers is --by.
   reaching(runs.command('settle').argument('<run>').description('answer a blocked run: accept what is there, try again, skip a step, or fail'))
-    .addOption(new Option('--as <answer>', 'what to do').choices(['partial', 'retry', 'skip', 'fail']).makeOptionMandatory())
+    .addOption(new Option('--as <answer>', `what to do: ${ANSWERS.join(', ')}`).argParser(answerOf).makeOptionMandatory())
     .option('--step <step>', 'the failed step (for skip and retry)').option('--by <name>', 'answer under this name').option('--message-id <id>', 'id of the message')
     .action(act((place, runId: string, options: CommonOptions & { as: 'partial' | 'retry' | 'skip' | 'fail'; by?: string; step?: string; messageId?: string }) =>
       settle(place, runId, { ...options, how: options.as, as: options.by }), ([, options]) => ({ ...options })));
   deciding(runs.command('extend').argument('<run>').description('give a run more budget')).requiredOption('--budget <k=v,..>', 'how much more of each kind, e.g. calls=100,usd=2,wall=2h')
     .action(act(extend, ([, options]) => options));
-  reaching(runs.command('restore').argument('<run>').description('go on in a new execution after a terminate or the loss of Temporal\'s database'))
+  reaching(runs.command('restore').argument('<run>').description('go on in a new execution after a terminate, a reset, or the loss of Temporal\'s database'))
+    .option('--force', 'also when Temporal says that its execution runs: that one is ended and fenced')
+    .addHelpText('after', "\nFor a run whose execution was terminated or reset, or that Temporal no longer knows because its database was lost.\nA run that runs needs no restore; one that waits for a person is answered: npx longhaul runs show RUN")
     .action(act(restore, ([, options]) => options));
 }

@@ -12,7 +12,7 @@ import { follow } from '../follow';
 import { reading, wholeOf, type CommonOptions } from '../options';
 import { pageOfRun } from '../page';
 import type { Place } from '../place';
-import { data, distance, json, line, say, table, time } from '../print';
+import { count, data, distance, json, line, say, table, time } from '../print';
 import { tellEvent } from '../tell';
 
 const STATUSES: RunRow['status'][] = ['accepted', 'running', 'waiting', 'paused', 'blocked', 'cancelling', 'completed', 'failed', 'cancelled'];
@@ -94,18 +94,18 @@ interface ExportOptions extends CommonOptions { out?: string }
 
 async function exportRun(place: Place, runId: string, options: ExportOptions): Promise<void> {
   const lines = (await place.client()).export(runId);
-  let count = 0;
+  let events = 0;
   const out = options.out === undefined ? process.stdout : createWriteStream(options.out, { mode: 0o600 });
   const failed = new Promise<never>((_, reject) => { out.once('error', (error: Error) => reject(new Stop(EXIT.error, `${options.out ?? 'stdout'} cannot be written: ${error.message}`))); });
   failed.catch(() => undefined);
   for await (const one of lines) {
-    count += one.kind === 'event' ? 1 : 0;
+    events += one.kind === 'event' ? 1 : 0;
     if (!out.write(`${JSON.stringify(one)}\n`)) await Promise.race([once(out, 'drain'), failed]);
   }
   if (options.out === undefined) return;
   out.end();
   await Promise.race([once(out, 'finish'), failed]);
-  say(`${count} events of ${runId} are in ${options.out}; check them any time with \`npx longhaul replay ${options.out}\`.`);
+  say(`${count(events, 'event')} of ${runId} ${events === 1 ? 'is' : 'are'} in ${options.out}; check them any time with \`npx longhaul replay ${options.out}\`.`);
 }
 
 /** Adds the reading commands to `longhaul runs`. */

@@ -40,7 +40,7 @@ export interface Cli {
   stop(): Promise<void>;
 }
 
-export interface Dev { address: string; uiAddress: string; pid: number; worker: number; stop(): Promise<Ended> }
+export interface Dev { address: string; uiAddress: string; pid: number; worker: number; /** Of the supervisor, as it says itself. */ said: number; stop(signal?: NodeJS.Signals): Promise<Ended> }
 
 /** A command line that works in a folder of its own. */
 export function cli(): Cli {
@@ -127,11 +127,11 @@ async function devOf(child: ChildProcess): Promise<Dev> {
     });
     end.then(({ stderr }) => reject(new Error(`dev ended: ${stderr}`)), reject);
   });
-  const { address, uiAddress, worker } = JSON.parse(line) as { address: string; uiAddress: string; worker: number };
+  const { address, uiAddress, worker, pid: said } = JSON.parse(line) as { address: string; uiAddress: string; worker: number; pid: number };
   return {
-    address, uiAddress, worker, pid: child.pid ?? 0,
-    stop: () => {
-      child.kill('SIGINT');
+    address, uiAddress, worker, said, pid: child.pid ?? 0,
+    stop: (signal = 'SIGINT') => {
+      child.kill(signal);
       return end;
     },
   };

@@ -1,0 +1,39 @@
+// What became of a decision that met an earlier one: the same again is fine, another one was not taken, and its sender must hear so.
+// Reads the journal, which alone says what was decided; decides nothing.
+import type { LonghaulClient } from '../client/client';
+import type { Delivery } from '../client/types';
+import { canonical } from '../core/canonical';
+import type { RunEvent } from '../core/events';
+import type { MessageBody } from '../core/message';
+import type { Output } from '../core/run';
+
+const WORD: Partial<Record<MessageBody['kind'], string>> = { answer: 'answer' };
+
+/** The beginning of the sentence for a decision that was not taken, or undefined when it was, or what stands is the same. */
+export async function notTaken(client: LonghaulClient, runId: string, body: MessageBody, delivery: Delivery): Promise<string | undefined> {
+  if (!delivery.known) return undefined;
+  const { kind } = delivery.answer;
+  const taken = kind === 'done' || kind === 'granted' || kind === 'counted' || kind === 'rejected';
+  if (taken || (kind === 'already-decided' && await stands(client, runId, body))) return undefined;
+  return `your ${WORD[body.kind] ?? 'decision'} was not taken; `;
+}
+
+/** Does the journal hold this same decision, whoever made it? */
+async function stands(client: LonghaulClient, runId: string, body: MessageBody): Promise<boolean> {
+  let same = false;
+  for await (const event of client.events(runId)) same = saysAsMuch(event, body) ?? same;
+  return same;
+}
+
+/** Whether the event decides what the body is about, and as it does; undefined when it is about something else. */
+function saysAsMuch({ type, data }: RunEvent, body: MessageBody): boolean | undefined {
+  switch (body.kind) {
+    case 'approve': return (type === 'ApprovalGranted' || type === 'ApprovalRejected') && data.approvalId === body.approvalId ? type === 'ApprovalGranted' : undefined;
+    case 'reject': return (type === 'ApprovalGranted' || type === 'ApprovalRejected') && data.approvalId === body.approvalId ? type === 'ApprovalRejected' : undefined;
+    case 'answer': return type === 'QuestionAnswered' && data.questionId === body.questionId ? contentOf(data.answer) === contentOf(body.answer) : undefined;
+    case 'resolve': return type === 'HumanDecided' && (data.callId === body.callId || data.decisionId === body.callId) ? data.verdict === body.verdict : undefined;
+    default: return true;
+  }
+}
+
+const contentOf = (output: Output): string => ('ref' in output ? output.ref.sha256 : canonical(output.value));

@@ -1,0 +1,33 @@
+// What the command line says in words: amounts with their units, one and many, and events as lines that fit a terminal.
+import { amount, budgetWords, count, duration } from '../../src/cli/print';
+import { tellEvent } from '../../src/cli/tell';
+import type { EventData, EventType, RunEvent } from '../../src/core/events';
+
+const event = <T extends EventType>(type: T, data: EventData[T]): RunEvent => ({ runId: 'r', seq: 7, v: 1, type, at: 0, causationId: 'c', correlationId: 'r', actor: { id: 'ann', via: 'cli', assurance: 'local-user' }, data } as unknown as RunEvent);
+const checked = (evidence: string, decision: EventData['RecoveryChecked']['decision']): string =>
+  tellEvent(event('RecoveryChecked', { callId: 'c1', n: 1, findings: [{ question: 4, verdict: decision, evidence }], decision }), 500).replace(/^.*RecoveryChecked /, '');
+
+test('time is a duration, money is dollars, and one is no plural', () => {
+  expect([0, 45_000, 1_800_000, 7_500_000, 604_800_000].map(duration)).toEqual(['0 s', '45 s', '30 min', '2 h 5 min', '7 days']);
+  expect([amount('wallMs', 1_800_000), amount('microUsd', 500_000), budgetWords('wallMs', 1_800_000), budgetWords('calls', 3)]).toEqual(['30 min', '0.5', 'wall 30 min', 'calls 3']);
+  expect([count(1, 'event'), count(2, 'event')]).toEqual(['1 event', '2 events']);
+});
+
+test('an event is one line no longer than the terminal is wide', () => {
+  const long = event('RunBlocked', { why: 'why '.repeat(100), failure: { class: 'unknown', code: 'x', message: 'x' }, steps: [] });
+  expect(tellEvent(long, 80)).toHaveLength(80);
+  expect(tellEvent(long, undefined).length).toBeGreaterThan(150);
+});
+
+test('a call of no tokens names none', () => {
+  const told = (tokens: number): string => tellEvent(event('ModelCallSucceeded', { callId: 'c1', attempt: 1, usage: { calls: 1, tokens, microUsd: 0, failures: 0 } }), 200);
+  expect([told(0), told(1)]).toEqual([expect.not.stringContaining('token'), expect.stringMatching(/c1 1 token$/)]);
+});
+
+test.each([
+  ['ledger dead, look-up found: the outside knows the key', 'record', 'c1 looked up: found outside; recorded, not sent again'],
+  ['ledger done, look-up not-asked: the ledger has the outcome', 'record', 'c1 the ledger has its outcome; recorded, not sent again'],
+  ['ledger none, look-up not-asked: never sent', 'send', 'c1 never claimed; sent now for the first time'],
+  ['ledger dead, look-up absent: absent at two looks', 'retry', 'c1 looked up: not there; sent again (absent at two looks)'],
+  ['ledger dead, look-up none: notify cannot be looked up', 'ask-person', 'c1 it cannot be looked up; a person is asked (notify cannot be looked up)'],
+] as const)('recovery in words: %s', (evidence, decision, words) => expect(checked(evidence, decision)).toBe(words));
