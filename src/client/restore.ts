@@ -1,6 +1,8 @@
 // Restores a run in a new execution, after it was terminated or Temporal's database was lost (R1.3): the epoch is raised in the
 // journal by compare-and-set, which fences every older execution; then the same workflow id starts with the new epoch, ending
-// whatever is still open. A run that runs under the present epoch is left alone unless forced. What was finished is not done again: the new execution opens the journal like any other.
+// whatever is still open. A run that runs under the present epoch is left alone unless forced. What was finished is not done
+// again: the new execution opens the journal like any other.
+import type { RunRow } from '../core/row';
 import type { RunInput } from '../core/run';
 import { workflowIdOf } from '../messages';
 import { rowOf } from './reads';
@@ -17,9 +19,19 @@ export async function restoreRun(stores: ClientStores, temporal: () => Promise<T
   if (!force && await runsUnder(server, runId, row.epoch)) return { kind: 'refused', why: `Run ${runId} runs; nothing to restore. What it does or waits for: \`npx longhaul runs show ${runId}\`. To end its execution and go on in a new one all the same, add --force.` };
   const { epoch, raised } = await stores.journal.raiseEpoch(runId, row.epoch);
   if (!raised) return { kind: 'refused', why: `Run ${runId} was restored by somebody else at the same time (epoch ${epoch}); look at it with \`npx longhaul runs show ${runId}\`.` };
-  const executionId = await beginExecution(server, { ...row, epoch }, 'TERMINATE_EXISTING');
-  if (executionId === null) return { kind: 'refused', why: `Temporal refused a new execution of run ${runId}; ask again.` };
-  return { kind: 'restored', runId, epoch, executionId };
+  return begun(stores, server, row, epoch);
+}
+
+/** Starts the execution of an epoch. One that was overtaken while it started has ended the newer one's, so that it starts that again. */
+async function begun(stores: ClientStores, server: Temporal, row: RunRow, epoch: number): Promise<RestoreAnswer> {
+  const { runId } = row;
+  for (let mine = epoch; ;) {
+    const executionId = await beginExecution(server, { ...row, epoch: mine }, 'TERMINATE_EXISTING');
+    if (executionId === null) return { kind: 'refused', why: `Temporal refused a new execution of run ${runId}; ask again.` };
+    const head = await stores.journal.head(runId);
+    if (!head || head.epoch <= mine) return { kind: 'restored', runId, epoch: mine, executionId };
+    mine = head.epoch;
+  }
 }
 
 /** Does Temporal run an execution that holds this epoch? One of an older epoch is fenced: a restore was cut short after raising it. */
