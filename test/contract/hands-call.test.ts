@@ -253,3 +253,12 @@ test('a tool cannot say of itself that it was cancelled, nor ask for more patien
   expect(failureOf(new ToolError('cancelled', 'x', 'no'))).toMatchObject({ class: 'unknown' });
   expect(failureOf(new ToolError('rate-limited', 'x', 'no', 1e15))).toMatchObject({ retryAfterMs: 24 * 3600 * 1000 });
 });
+
+test('I13 the claim is the last act before the send: the row is there when the tool begins, and not before its last check', async () => {
+  const order: string[] = [];
+  const call = await over(toolFor(async () => { order.push(`sent, ${(await row())?.state}`); return null; }), ({ ledger }) => ({
+    ledger: { ...ledger, claim: async (request) => { order.push(`claim, ${(await row())?.state}`); return ledger.claim(request); } },
+  }));
+  expect(await call()).toMatchObject({ kind: 'succeeded' });
+  expect(order).toEqual(['claim, undefined', 'sent, claimed']);
+});
