@@ -1,6 +1,6 @@
 // The worker of the demo is killed with SIGKILL at a named point and started again, as a service manager would. Wherever it dies
 // the run ends as if nothing had happened, with one publication; only a kill inside `notify`, which can neither be looked up nor
-// repeated, ends with a question to a person, and `resolve` leads on. The exhaustive suite is test/crash.
+// repeated, ends with a question to a person, and `resolve` leads on. `npm run test:kills` takes every moment.
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { RunEvent } from '../../src/core/events';
