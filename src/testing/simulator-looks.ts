@@ -43,7 +43,8 @@ function ledgerEvidence(stage: Stage, asker: WorkerProcess, key: string): GateEv
   const ownerGone = stage.processes.gone(row.owner, asker);
   if (row.state === 'claimed' && stage.clock.now < row.leaseUntil && !ownerGone) return { state: 'live', leaseUntil: row.leaseUntil };
   const { fence, firstClaimedAt, sendWindowUntil } = row;
-  return { state: row.state === 'unknown' ? 'unknown' : 'dead', fence, firstClaimedAt, sendWindowUntil, ownerGone };
+  const stray = row.state === 'claimed' && stage.processes.lives(row.owner, asker) ? { ownerLives: true as const } : {};
+  return { state: row.state === 'unknown' ? 'unknown' : 'dead', fence, firstClaimedAt, sendWindowUntil, ownerGone, ...stray };
 }
 
 function looked(stage: Stage, need: GateNeed, hasLookUp: boolean): GateEvidence['lookUp'] {

@@ -89,4 +89,9 @@ export class Processes {
   gone(owner: ClaimOwner, asker: WorkerProcess): boolean {
     return owner.host === asker.host && this.all.find((process) => process.pid === owner.pid)?.alive === false;
   }
+
+  /** Is the owner of a claim known to be there still? */
+  lives(owner: ClaimOwner, asker: WorkerProcess): boolean {
+    return owner.host === asker.host && this.all.find((process) => process.pid === owner.pid)?.alive === true;
+  }
 }
