@@ -47,9 +47,11 @@ function verified(loop: Loop, folder: string): Evidence {
     expect(proofs).not.toHaveLength(0);
     for (const { file, first, last, quote, sha256 } of proofs) {
       const bytes = readFileSync(path.join(folder, file));
-      expect(bytes.toString('utf8').split('\n').slice(first - 1, last).join('\n')).toContain(quote);
+      const plain = /latin1/.test(file) ? bytes.toString('latin1').replace(/\x93/g, '“').replace(/\x94/g, '”') : bytes.toString('utf8');
+      expect(plain.split('\n').slice(first - 1, last).join('\n')).toContain(quote);
       expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256);
-      expect(quote.replace(/<[^>]*>/g, '').replace(/\s+/g, ' ')).toBe(text.replace(/&/g, quote.includes('&amp;') ? '&amp;' : '&'));
+      if (quote.startsWith('{')) expect(quote.replace(/[{}"]/g, '')).toBe(text);
+      else expect(quote.replace(/<[^>]*>/g, '').replace(/\s+/g, ' ')).toBe(text.replace(/&/g, quote.includes('&amp;') ? '&amp;' : '&'));
     }
   }
   return evidence;
@@ -153,12 +155,36 @@ test('over a folder of odd and hostile files, the report is written and every qu
   expect(tools(loop).filter((tool) => tool === 'publish')).toHaveLength(1);
 });
 
-test('over an empty folder, the report says that nothing was found', async () => {
+test('over an empty folder, the report says that nothing was found, is not published, and nobody is notified', async () => {
   const folder = folderOf('empty', {});
   const loop = await reportLoop(folder, 'How large were refunds?', { publisher: publisher.url, input: { slug: 'empty' } });
   const evidence = verified(loop, folder);
   expect([texts(evidence), evidence.contradictions, evidence.tables]).toEqual([[], [], []]);
   expect(evidence.openQuestions).toEqual(['No sentence that was read answers: How large were refunds', 'No sentence that was read speaks of "refunds".']);
+  expect([tools(loop).filter((tool) => tool === 'publish' || tool === 'notify'), loop.text]).toEqual([[], expect.stringMatching(/0 statements.* It was not published and nobody was notified, because nothing that was read answers the question/)]);
+});
+
+test('over a small folder of one-line files of every kind, each promise is cited, what differs is listed, and what was not read is named', async () => {
+  const folder = folderOf('promises', {
+    'offer.html': 'We promise Zenith support until 2027.\n', 'offer.json': '{"customer": "Zenith", "promise": "support until 2026"}\n', 'repo/README.md': '# Code\nWe promised API v2 to Orion.\n',
+    'latin1.txt': Buffer.from('The caf\xe9 promised Zenith \x93free\x94 coffee at every visit.\n', 'latin1'),
+    'contract.md': '# Contract\n\nWe promised Acme a monthly price of EUR 4,500, and delivery within 30 days of the order.\n', 'minutes.md': '- Price: we promised Acme 5,200 a month.\n- Mr Bell promised Acme delivery within 14 days.\n',
+    'weather.txt': 'It rained on the day of the visit to Zenith, and support was late.\n',
+    'logo.png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 0]), 'bytes.txt': Buffer.from([0x81, 0x8d, 0xff, 0x90, 0x0a]), '.env': 'We promised a secret to nobody.\n', 'big.log': Buffer.alloc(8 * 1024 * 1024 + 1, 'a'),
+  });
+  const loop = await reportLoop(folder, 'What did we promise, and to whom?', { publisher: publisher.url, input: { slug: 'promises' } });
+  const evidence = verified(loop, folder);
+  expect(texts(evidence).sort()).toEqual([
+    'Mr Bell promised Acme delivery within 14 days.', 'Price: we promised Acme 5,200 a month.', 'The café promised Zenith “free” coffee at every visit.', 'We promise Zenith support until 2027.',
+    'We promised API v2 to Orion.', 'We promised Acme a monthly price of EUR 4,500, and delivery within 30 days of the order.', 'customer: Zenith, promise: support until 2026',
+  ]);
+  expect(evidence.contradictions.map(({ about }) => about).sort()).toEqual([expect.stringMatching(/a date: 2027 .*2026/), expect.stringMatching(/a number: 30 days .*14 days/), expect.stringMatching(/an amount: EUR 4,500 .*5,200/)]);
+  const [listed, written] = ['inventory', 'write_report'].map((name) => loop.made.find(({ tool }) => tool === name)?.result as { report: { sha256: string }; summary: string } | undefined);
+  const markdown = Buffer.from(loop.artifacts.get(written?.report.sha256 ?? '') ?? []).toString('utf8');
+  expect(markdown.split('## Not read')[1]).toMatch(/^\n\n- 2 files not text [^:]*: bytes\.txt, logo\.png\n- 1 file larger than 8 MiB: big\.log\n- 1 entry hidden[^\n]*\n\n## Sources/);
+  expect(markdown).toMatch(/- latin1\.txt \(sha256 [0-9a-f]{64}; not UTF-8, read as Windows-1252 \(Latin 1\)\)/);
+  expect(markdown).toMatch(/Read, and nothing of it quoted: weather\.txt/);
+  for (const said of [listed?.summary, loop.text, written?.summary]) expect(said).toContain('not read: 2 not text, 1 too large, 1 hidden');
 });
 
 test('a folder that does not exist ends without a report, and publishes nothing', async () => {

@@ -27,6 +27,15 @@ describe('sentences', () => {
     ['no sentence over CRLF lines, and no stray \\r', 'This line is whole here.\r\nThis one goes\r\non and ends here now.', { eol: 'crlf' }, ['1-1 This line is whole here.', '3-3 on and ends here now.']],
     ['nothing that was cut off', 'The first line is whole here.\nThe second line was cut in the.', { cut: true }, ['1-1 The first line is whole here.']],
     ['nothing with bytes that are not text', 'The caf\ufffd was open every day.\nThe bar was open on most days.', {}, ['2-2 The bar was open on most days.']],
+    ['HTML on one line, and over several', '<html><head><title>Offer</title><style>p { a: b. }</style></head><body><p>We promise Zenith support.</p><ul><li>Two free visits in every year of it</li></ul></body></html>', { type: 'text/html' }, ['1-1 We promise Zenith support.', '1-1 Two free visits in every year of it']],
+    ['a paragraph of HTML over two lines', '<p>We promise <b>Zenith</b>\nsupport until 2027. It is\nfree of charge.</p>', { type: 'text/html' }, ['1-2 We promise Zenith support until 2027.', '2-3 It is free of charge.']],
+    ['HTML without a tag', 'We promise Zenith support until 2027.\n', { type: 'text/html' }, ['1-1 We promise Zenith support until 2027.']],
+    ['a phrase in JSON with its neighbours, and with its key where they are many', '{\n "a": {"customer": "Zenith", "promise": "support until 2026"},\n "b": [1],\n "term": "thirty days from now"\n}', { type: 'application/json' }, ['2-2 customer: Zenith, promise: support until 2026', '4-4 term: thirty days from now']],
+    ['numbers and names in JSON: nothing', '{"id": "a-b-c", "n": 3, "name": "Zenith Ltd", "at": "2025-01-01T00:00:00Z"}', { type: 'application/json' }, []],
+    ['a line under its heading, without a blank line between', '# Code\nWe promised API v2 to Orion.\n', {}, ['2-2 We promised API v2 to Orion.']],
+    ['a line under an underlined heading', 'Code of the house\n=====\nWe promised API v2 to Orion.\n', {}, ['3-3 We promised API v2 to Orion.']],
+    ['one line alone, complete without a full stop', 'We promised Orion a new API by May', { type: 'text/plain', last: 1, lines: 1 }, ['1-1 We promised Orion a new API by May']],
+    ['no line alone where the chunk ends before the file', 'We promised Orion a new API by', { type: 'text/plain', last: 1, lines: 2 }, []],
     ['nothing of a CSV', 'a,b\nThis is a sentence in a table.,2', { type: 'text/csv' }, []],
   ])('of %s', (_, text, change, expected) => {
     expect(said(text, change)).toEqual(expected);
@@ -52,6 +61,8 @@ describe('figures', () => {
     ['We paid 128 refunds in Q3, against 74 in Q2.', [['count:refund', 128, 'Q3'], ['count:refund', 74, 'Q2']]],
     ['It began on 14 July 2025, not July 1, 2025 or 2025-07-03.', [['date', 20_250_714, ''], ['date', 20_250_701, ''], ['date', 20_250_703, '']]],
     ['The order of $1.2 million left on 3rd May.', [['money:usd', 1_200_000, ''], ['date', 503, '']]],
+    ['Support ends by 2027, from June 2025 on, within 30 calendar days or two and 2 weeks.', [['date', 20_270_000, ''], ['date', 20_250_600, ''], ['count:day', 30, ''], ['count:day', 14, '']]],
+    ['Price: 5,200 a month in a 2-year term.', [['amount', 5_200, ''], ['count:month', 24, '']]],
     ['Line 2 and version 1.2.3 of carton 4B are no figures.', []],
     ['On 99 July nothing happened in room 2025-99-99.', []],
   ])('of %j', (text, expected) => {
@@ -59,7 +70,7 @@ describe('figures', () => {
   });
 
   test('values are the same within rounding, periods within what is said', () => {
-    expect([sameValue('money:eur', 31_482, 31_500), sameValue('money:eur', 48_200, 51_300), sameValue('percent', 3.1, 4.2), sameValue('date', 714, 20_250_714), sameValue('date', 20_240_714, 20_250_714)]).toEqual([true, false, false, true, false]);
+    expect([sameValue('money:eur', 31_482, 31_500), sameValue('money:eur', 48_200, 51_300), sameValue('percent', 3.1, 4.2), sameValue('date', 714, 20_250_714), sameValue('date', 20_240_714, 20_250_714), sameValue('date', 20_270_000, 20_271_231), sameValue('date', 20_270_000, 20_261_231)]).toEqual([true, false, false, true, false, true, false]);
     expect([samePeriod(new Set(['2025-Q3']), new Set(['Q3'])), samePeriod(new Set(['2025-Q3']), new Set(['2025-Q2'])), samePeriod(new Set(), new Set(['Q3'])), samePeriod(new Set(), new Set())]).toEqual([true, false, false, true]);
   });
 });
@@ -72,6 +83,19 @@ describe('contradictions', () => {
     expect(found({ a: 'Refunds in Q3 2025 came to EUR 48,200.', b: 'In Q3 2025 refunds were EUR 53,910 by our count.', c: 'Refunds in Q3 2025 came to EUR 51,300.' })).toEqual([[48_200, 53_910, 51_300]]);
     expect(found({ a: 'The refund rate rose to 3.1 % in Q3 2025.', b: 'The refund rate was 4.2 % in Q3 2025.' })).toEqual([[3.1, 4.2]]);
     expect(found({ a: 'Machines went with Nordlink since 1 July 2025.', b: 'Nordlink took the machines from 14 July 2025 on.' })).toEqual([[20_250_701, 20_250_714]]);
+  });
+
+  test('prices with and without a currency, lengths of time and years in which something ends are held against each other', () => {
+    expect(found({ a: 'We promised Acme a monthly price of EUR 4,500.', b: 'Price: we promised Acme 5,200 a month.' })).toEqual([[4_500, 5_200]]);
+    expect(found({ a: 'We promised Acme a price of EUR 4,500, and delivery within 30 days.', b: 'Mr Bell promised Acme delivery within 2 weeks.' })).toEqual([[30, 14]]);
+    expect(found({ a: 'We promise Zenith support until 2027.', b: 'Zenith gets support until 2026.' })).toEqual([[20_270_000, 20_260_000]]);
+    expect(found({ a: 'We promised Acme delivery within 30 days. Acme has promised payment within 14 days.', b: 'We promised Acme delivery within 14 days.' })).toEqual([[30, 14]]);
+  });
+
+  test('a begin is not held against an end, nor what is promised to one against what is promised to another', () => {
+    expect(found({ a: 'We promise Zenith support from 2025.', b: 'We promise Zenith support until 2026.' })).toEqual([]);
+    expect(found({ a: 'We promised Acme delivery within 30 days.', b: 'We promised Orion delivery within 14 days.' })).toEqual([]);
+    expect(found({ a: 'We promised Acme delivery within 2 weeks.', b: 'We promised Acme delivery within 14 days.' })).toEqual([]);
   });
 
   test('other times, other things, rounding, the same file, or agreement elsewhere are none', () => {
@@ -89,6 +113,7 @@ test('a question falls into parts, each with its words and the kind of answer th
   ]);
   expect(readQuestion('When was the carrier changed?').parts[0]).toMatchObject({ kind: 'time', words: ['carrier', 'changed'] });
   expect(readQuestion('???').searchText.length).toBeGreaterThan(0);
+  expect(new Set(['promise', 'promised', 'promises', 'promising'].map(stem))).toEqual(new Set(['promis']));
   expect(['refunds', 'refunded', 'carries', 'boxes', 'rising', 'stopped', 'data', 'is', 'q3s'].map(stem)).toEqual(['refund', 'refund', 'carry', 'box', 'rising', 'stop', 'data', 'is', 'q3s']);
 });
 
@@ -132,15 +157,38 @@ describe('the planner', () => {
     throw new Error('It did not end.');
   };
   const good: Record<string, Json> = {
-    inventory: { files: [], tables: [] }, search_text: { hits: [] }, git_log: { commits: [] },
+    inventory: { files: [], tables: [] }, search_text: { hits: [{ file: 'a.md', first: 1, last: 1, snippet: 'Refunds were EUR 5.' }] }, git_log: { commits: [] },
+    read_chunk: { file: 'a.md', first: 1, last: 1, text: 'Refunds were EUR 5 in July.', type: 'text/markdown', eol: 'lf', cut: false, lines: 1, sha256: 'a'.repeat(64) },
     write_report: { step: 's1', value: { report: { sha256: 'a'.repeat(64) }, evidence: {}, summary: 'Report T, version 1' } },
     publish: { etag: '"r1"', slug: 'my-slug', url: 'http://x/my-slug', summary: 'Published my-slug, revision 1' }, notify: { line: 'x' },
   };
 
-  test('with nothing found it still writes, publishes, notifies and says that no model was used', async () => {
+  test('with a statement it writes, publishes, notifies and says that no model was used', async () => {
     const { tools, text } = await drive((tool) => good[tool] ?? null);
-    expect(tools).toEqual(['inventory', 'git_log', 'search_text', 'write_report', 'publish', 'notify']);
+    expect(tools).toEqual(['inventory', 'git_log', 'search_text', 'search_text', 'read_chunk', 'write_report', 'publish', 'notify']);
     expect(text).toBe('Report T, version 1. Published my-slug, revision 1. People were notified. Made by rules@1: fixed rules, no model was used.');
+  });
+
+  test('with nothing found it writes that down, publishes nothing, notifies nobody and says so', async () => {
+    const { tools, text } = await drive((tool) => (tool === 'search_text' ? { hits: [] } : good[tool] ?? null));
+    expect(tools).toEqual(['inventory', 'git_log', 'search_text', 'write_report']);
+    expect(text).toBe('Report T, version 1. It was not published and nobody was notified, because nothing that was read answers the question: there is no statement to publish. Made by rules@1: fixed rules, no model was used.');
+  });
+
+  test('places that were found and had no room to be read are named in the report', async () => {
+    const hits = Array.from({ length: 13 }, (_, at) => ({ file: `f${at}.md`, first: 1, last: 1, snippet: 'Refunds were EUR 5.' }));
+    const messages: ModelMessage[] = [...start];
+    for (;;) {
+      const { calls, text } = await ask(messages);
+      const [call] = calls;
+      if (call?.tool === 'write_report') {
+        expect((call.args as { openQuestions: string[] }).openQuestions[0]).toBe('Places that the search found and that were not read: f11.md:1-9, f12.md:1-9');
+        return;
+      }
+      expect(call).toBeDefined();
+      messages.push({ role: 'assistant', text, calls: calls.map(({ id, tool, args }) => ({ id, tool, args })) });
+      for (const { id, tool } of calls) messages.push({ role: 'tool', id, tool, result: tool === 'search_text' ? { hits } : good[tool] ?? null });
+    }
   });
 
   test('the same messages give the same answer, and no tokens are counted', async () => {

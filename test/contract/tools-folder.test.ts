@@ -4,6 +4,8 @@ import { linkSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readWithin } from '../../examples/folder-report/folder/folder';
+import { decode, encode, encodingOf } from '../../examples/folder-report/folder/encoding';
+import { notReadLines, survey } from '../../examples/folder-report/folder/survey';
 import { cutBytes, Lines } from '../../examples/folder-report/folder/text';
 import { gitLog } from '../../examples/folder-report/tools/git-log';
 import { inventory } from '../../examples/folder-report/tools/inventory';
@@ -174,4 +176,25 @@ test('quotes are compared byte by byte within their lines', () => {
   expect([lines.count, lines.holds('two', 1, 1), lines.holds('two\r\nthree', 1, 2), lines.holds('four', 3, 3)]).toEqual([3, true, true, true]);
   expect([lines.holds('two\nthree', 1, 2), lines.holds('two', 2, 3), lines.holds('', 1, 1), lines.holds('four', 3, 4), lines.holds('TWO', 1, 1)]).toEqual([false, false, false, false, false]);
   expect([new Lines(Buffer.from('')).count, new Lines(Buffer.from('x\n')).count, cutBytes('ééé', 5), cutBytes('a😀', 3)]).toEqual([0, 1, 'éé', 'a']);
+});
+
+test('bytes that are not UTF-8 are read as Windows-1252, and every text so read is found again byte for byte', () => {
+  const all = Buffer.from(Array.from({ length: 256 }, (_, at) => at).filter((byte) => byte > 0x1f && ![0x7f, 0x81, 0x8d, 0x8f, 0x90, 0x9d].includes(byte)));
+  expect([encodingOf(all), decode(all, 'windows-1252'), encode(decode(all, 'windows-1252'), 'windows-1252')]).toEqual(['windows-1252', expect.stringContaining('€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ\u00a0¡'), all]);
+  expect(['ž', '\u0081', '\ufffd', 'Ā', '😀'].map((text) => encode(text, 'windows-1252')?.length)).toEqual([1, undefined, undefined, undefined, undefined]);
+  expect([Buffer.from('café'), Buffer.from('caf\xe9', 'latin1'), Buffer.concat([Buffer.from('café, éé '), Buffer.from([0xe9])]), Buffer.from([0x81, 0xff])].map(encodingOf)).toEqual(['utf-8', 'windows-1252', 'damaged-utf-8', null]);
+  const lines = new Lines(Buffer.from('un\ncaf\xe9 \x96 noir\n', 'latin1'));
+  expect([lines.text(2, 2), lines.holds('café – noir', 2, 2), lines.holds('caf\ufffd', 2, 2), lines.holds('cafe', 2, 2)]).toEqual(['café – noir', true, false, false]);
+});
+
+test('a chunk, an inventory and a search say which files are not UTF-8 and what was left out', async () => {
+  writeFileSync(path.join(folder, 'old.txt'), Buffer.from('le caf\xe9', 'latin1'));
+  writeFileSync(path.join(folder, 'noise.txt'), Buffer.from([0x81, 0x8d, 0xff]));
+  const call = toolCall({ input: { folder } });
+  expect(await read({ file: 'old.txt' })).toMatchObject({ text: 'le café', encoding: 'windows-1252' });
+  const listed = await inventory({}).execute({}, call);
+  expect(listed.files.map(({ file, encoding }) => [file, encoding])).toEqual([['a.md', undefined], ['old.txt', 'windows-1252'], ['sub/b.txt', undefined]]);
+  expect(listed.summary).toBe('3 text files, 0 tables; not read: 1 not text');
+  expect(await searchText({}).execute({ query: 'café' }, call)).toMatchObject({ summary: '1 places in 3 files searched; not read: 1 not text', leftOut: 1, hits: [{ file: 'old.txt' }] });
+  expect(notReadLines(await survey(folder, () => undefined))).toEqual(['1 file not text in UTF-8 or Windows-1252 (binary, or undecodable): noise.txt']);
 });

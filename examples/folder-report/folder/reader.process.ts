@@ -7,10 +7,11 @@ import { parseTable, tableName } from './csv';
 import { listFiles, readWithin } from './folder';
 import { databaseOf, query, type NamedTable } from './sql';
 import { searchIndex, termsOf } from './search-index';
+import { notReadShort, survey } from './survey';
 import { isTable, Lines, mediaTypeOf, sha256, textOf } from './text';
 import type { ReaderRequest } from './reader';
 
-const CAPS = { tables: 30, bytes: 64 * 1024 * 1024, textBytes: 48 * 1024 * 1024 } as const;
+const CAPS = { tables: 30, bytes: 64 * 1024 * 1024 } as const;
 
 /** Every CSV of the folder as a table, in the order of the listing. */
 async function tablesOf(root: string): Promise<NamedTable[]> {
@@ -37,19 +38,15 @@ async function search(root: string, text: string, limit: number): Promise<unknow
   const index = searchIndex();
   const terms = termsOf(text);
   let searched = 0;
-  let bytes = 0;
-  let leftOut = 0;
-  for (const { file } of (await listFiles(root)).files) {
-    const content = bytes > CAPS.textBytes ? undefined : await readWithin(root, file).catch(() => undefined);
-    const mediaType = content ? mediaTypeOf(file, content) : null;
-    if (!content || !mediaType) leftOut++;
-    else {
-      bytes += content.length;
-      searched++;
-      index.add(file, mediaType, new Lines(content));
-    }
-  }
-  return { terms, hits: terms.length ? index.search(terms, limit) : [], searched, leftOut };
+  const notRead = await survey(root, (seen) => {
+    if (!('type' in seen) || seen.beyondSearch) return;
+    searched++;
+    index.add(seen.file, seen.type, new Lines(seen.content));
+  });
+  const hits = terms.length ? index.search(terms, limit) : [];
+  const leftOut = notRead.binary.length + notRead.tooLarge.length + notRead.unreadable.length + notRead.beyondSearch.length;
+  const short = notReadShort(notRead);
+  return { summary: `${hits.length} places in ${searched} files searched${short ? `; ${short}` : ''}`, terms, hits, searched, leftOut };
 }
 
 async function answer(request: ReaderRequest): Promise<unknown> {

@@ -1,7 +1,7 @@
 // Full-text search over the lines of text files: passages of a few lines in an FTS5 index held in memory (Porter stems,
 // accents folded), ranked by BM25 and by how many of the question's words a passage holds; source code counts half. Runs in a child process only.
 import Database from 'libsql';
-import { isTable, textOf, withoutTags, type Lines } from './text';
+import { isTable, withoutTags, type Lines } from './text';
 
 export interface Hit { file: string; first: number; last: number; score: number; terms: string[]; snippet: string }
 
@@ -41,7 +41,7 @@ export function searchIndex(): SearchIndex {
 function* passagesOf(lines: Lines, byLine: boolean): Iterable<{ first: number; last: number; text: string }> {
   let open: { first: number; last: number; text: string } | undefined;
   for (let number = 1; number <= lines.count; number++) {
-    const text = textOf(lines.slice(number, number));
+    const text = lines.text(number, number);
     const full = open && (byLine || text.trim() === '' || /^#{1,6} /.test(text) || open.last - open.first + 1 >= PASSAGE.lines || open.text.length + text.length > PASSAGE.chars);
     if (open && full) {
       yield open;

@@ -1,7 +1,9 @@
 // Text as bytes with line numbers: what kind a file is, where its lines begin, and whether a quote really stands there.
-// Lines end at \n (as in editors, grep and wc); quotes are compared byte by byte, so nothing is decoded, trimmed or folded.
+// Lines end at \n (as in editors, grep and wc); quotes are compared byte by byte in the file's own encoding, so nothing is
+// trimmed or folded. Reader and verifier read through `Lines`, which is why they agree.
 import { createHash } from 'node:crypto';
 import path from 'node:path';
+import { decode, encode, encodingOf, type Encoding } from './encoding';
 
 const TYPES: Record<string, string> = {
   '.md': 'text/markdown', '.markdown': 'text/markdown', '.txt': 'text/plain', '.text': 'text/plain', '.log': 'text/plain', '.rst': 'text/plain', '.adoc': 'text/plain',
@@ -10,9 +12,9 @@ const TYPES: Record<string, string> = {
 
 export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Media type by name and content: null for bytes that are not text (a NUL within the first 8 KiB, as git tells it), `text/x-source` for code and the like. */
+/** Media type by name and content: null for bytes that are not text (a NUL within the first 8 KiB, as git tells it, or no encoding that is known), `text/x-source` for code and the like. */
 export function mediaTypeOf(file: string, bytes: Buffer): string | null {
-  if (bytes.subarray(0, 8_192).includes(0)) return null;
+  if (bytes.subarray(0, 8_192).includes(0) || encodingOf(bytes) === null) return null;
   const ending = path.extname(file).toLowerCase();
   return TYPES[ending] ?? (ending === '' ? 'text/plain' : 'text/x-source');
 }
@@ -22,8 +24,10 @@ export const isTable = (mediaType: string | null): boolean => mediaType === 'tex
 /** Byte offsets of the lines of a file. Lines are numbered from 1; a final \n begins no further line. */
 export class Lines {
   private readonly starts: number[] = [];
+  readonly encoding: Encoding;
 
   constructor(private readonly bytes: Buffer) {
+    this.encoding = encodingOf(bytes) ?? 'damaged-utf-8';
     for (let at = 0; at < bytes.length;) {
       this.starts.push(at);
       const end = bytes.indexOf(0x0a, at);
@@ -47,14 +51,20 @@ export class Lines {
     return this.bytes.subarray(from, to);
   }
 
+  /** The lines first..last as text, without the end of the last one. */
+  text(first: number, last: number): string {
+    return decode(this.slice(first, last), this.encoding);
+  }
+
   /** Does this text stand, byte for byte, within the lines first..last? */
   holds(quote: string, first: number, last: number): boolean {
-    return quote !== '' && last <= this.count && this.slice(first, last).includes(Buffer.from(quote, 'utf8'));
+    const bytes = encode(quote, this.encoding);
+    return bytes !== undefined && bytes.length > 0 && last <= this.count && this.slice(first, last).includes(bytes);
   }
 }
 
-/** UTF-8 text of bytes; what is not UTF-8 becomes U+FFFD, which no quote can match. */
-export const textOf = (bytes: Buffer): string => bytes.toString('utf8');
+/** Text of a whole file's bytes. */
+export const textOf = (bytes: Buffer): string => decode(bytes, encodingOf(bytes) ?? 'damaged-utf-8');
 
 /** Cuts at a character's border so that at most `most` UTF-8 bytes remain. */
 export function cutBytes(text: string, most: number): string {

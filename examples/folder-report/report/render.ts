@@ -21,8 +21,20 @@ function tableLines(number: number, title: string, { columns, rows, more, tables
   return `### Table ${number}: ${line(title)}\n\n${head}\n${body}${more ? '\n\n(more rows are left out)' : ''}\n\nComputed from ${sources} by \`${line(sql).replace(/`/g, "'")}\``;
 }
 
-/** Markdown of a verified report; `results` are the rows of its tables in order. */
-export function renderReport(report: ReportInput, version: number, results: QueryResult[]): string {
+const ENCODED: Record<string, string> = { 'windows-1252': '; not UTF-8, read as Windows-1252 (Latin 1)', 'damaged-utf-8': '; UTF-8 with damaged bytes, which are not quoted' };
+
+/** Files cited, by name, then those that were read and gave nothing. */
+function sourceLines(cited: ReadonlyMap<string, string>, encodings: ReadonlyMap<string, string>, notQuoted: string[]): string[] {
+  const sources = [...cited].sort(([a], [b]) => (a < b ? -1 : 1)).map(([file, sha256]) => `- ${line(file)} (sha256 ${sha256}${ENCODED[encodings.get(file) ?? ''] ?? ''})`);
+  const others = notQuoted.filter((file) => !cited.has(file));
+  return others.length === 0 ? sources : [...sources, '', `Read, and nothing of it quoted: ${others.map(line).join(', ')}`];
+}
+
+/** What the tool itself found beside the report: rows of its tables in order, what of the folder was not read, encodings that are not UTF-8 by file. */
+export interface Facts { results: QueryResult[]; notRead: string[]; encodings: ReadonlyMap<string, string> }
+
+/** Markdown of a verified report. */
+export function renderReport(report: ReportInput, version: number, { results, notRead, encodings }: Facts): string {
   const all = [...report.sections.flatMap(({ statements }) => statements), ...report.contradictions.flatMap(({ claims }) => claims)];
   const files = new Map(all.flatMap(({ evidence }) => evidence).map(({ file, sha256 }) => [file, sha256]));
   for (const { tables } of results) for (const { file, sha256 } of tables) files.set(file, sha256);
@@ -36,7 +48,8 @@ export function renderReport(report: ReportInput, version: number, results: Quer
     ...(tables.length ? [`## Tables\n\n${tables.join('\n\n')}`] : []),
     `## Contradictions\n\n${contradictions.join('\n') || 'None was found.'}`,
     `## Open questions\n\n${report.openQuestions.map((question) => `- ${line(question)}`).join('\n') || 'None.'}`,
-    `## Sources\n\n${[...files].sort(([a], [b]) => (a < b ? -1 : 1)).map(([file, sha256]) => `- ${file} (sha256 ${sha256})`).join('\n') || 'None.'}`,
+    `## Not read\n\n${notRead.map((reason) => `- ${line(reason)}`).join('\n') || 'Nothing: every file of the folder was within reach of the search.'}`,
+    `## Sources\n\n${sourceLines(files, encodings, report.notQuoted ?? []).join('\n') || 'None.'}`,
   ];
   return `${parts.join('\n\n')}\n`;
 }

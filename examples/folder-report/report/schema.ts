@@ -39,6 +39,7 @@ export const reportInput = z.strictObject({
   tables: z.array(table).max(8).optional(),
   contradictions: z.array(contradiction).max(20),
   openQuestions: z.array(z.string().min(1).max(500)).max(30),
+  notQuoted: z.array(z.string().min(1).max(1_024)).max(40).optional().describe('Files that were read and of which nothing is quoted'),
   revises: z.strictObject({ sha256 }).optional().describe('The evidence artifact of the version that this one replaces'),
 });
 

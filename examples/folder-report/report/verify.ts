@@ -13,8 +13,11 @@ export function statementsOf(report: ReportInput): { place: string; statement: S
   ];
 }
 
-/** @throws Refusal `argument` that names the first evidence that does not hold. */
-export async function verifyEvidence(root: string, report: ReportInput, signal: AbortSignal): Promise<void> {
+/**
+ * Answers the files cited whose encoding is not UTF-8, with its name.
+ * @throws Refusal `argument` that names the first evidence that does not hold.
+ */
+export async function verifyEvidence(root: string, report: ReportInput, signal: AbortSignal): Promise<Map<string, string>> {
   const files = new Map<string, { lines: Lines; sha256: string }>();
   for (const { place, statement } of statementsOf(report)) {
     for (const [at, evidence] of statement.evidence.entries()) {
@@ -27,6 +30,7 @@ export async function verifyEvidence(root: string, report: ReportInput, signal: 
     if (claims.length < 2 && table === undefined) throw new Refusal('argument', 'contradiction', `The contradiction "${about.slice(0, 80)}" has one side only; give two claims, or a claim and a table.`);
     if (table !== undefined && table > (report.tables?.length ?? 0)) throw new Refusal('argument', 'contradiction', `The contradiction "${about.slice(0, 80)}" names table ${table}, which the report does not have.`);
   }
+  return new Map([...files].filter(([, { lines }]) => lines.encoding !== 'utf-8').map(([file, { lines }]) => [file, lines.encoding]));
 }
 
 async function faultOf(root: string, evidence: Evidence, files: Map<string, { lines: Lines; sha256: string }>): Promise<string | undefined> {

@@ -1,33 +1,28 @@
 // Tool `inventory`: what the folder holds, each file with media type, size, lines and checksum; for CSV files also the table
 // that `query_csv` offers. The answer is cut to fit a model's input; `version` is a digest over all files, cut or not.
 import { z } from 'zod';
-import { CAPS, listFiles, readWithin, type LeftOut } from '../folder/folder';
 import { runReader } from '../folder/reader';
-import { Lines, mediaTypeOf, sha256 } from '../folder/text';
+import { notReadShort, survey, type NotRead } from '../folder/survey';
+import { Lines, sha256 } from '../folder/text';
 import { readerTool, type FolderOptions } from './reader-tool';
 
-interface Entry { file: string; type: string; bytes: number; lines: number; sha256: string }
+interface Entry { file: string; type: string; bytes: number; lines: number; sha256: string; /** Named where it is not UTF-8. */ encoding?: string }
 interface TableEntry { name: string; file: string; rows: number; columns: { name: string; type: string; distinct: number }[] }
 
 const MOST_BYTES = { files: 7_000, tables: 3_500 } as const;
 
 /** Reads and measures every file; binary and oversized ones are only counted. */
-async function measure(root: string, signal: AbortSignal): Promise<{ entries: Entry[]; binary: number; tooLarge: number; leftOut: LeftOut; version: string }> {
-  const { files, leftOut } = await listFiles(root, signal);
+async function measure(root: string, signal: AbortSignal): Promise<{ entries: Entry[]; notRead: NotRead; version: string }> {
   const entries: Entry[] = [];
   const marks: string[] = [];
-  let binary = 0;
-  let tooLarge = 0;
-  for (const { file, bytes } of files) {
-    signal.throwIfAborted();
-    const content = bytes > CAPS.fileBytes ? undefined : await readWithin(root, file).catch(() => undefined);
-    const type = content ? mediaTypeOf(file, content) : null;
+  const notRead = await survey(root, (seen) => {
+    const { file, bytes, content } = seen;
     marks.push(`${content ? sha256(content) : `size:${bytes}`}  ${file}`);
-    if (!content) tooLarge++;
-    else if (type === null) binary++;
-    else entries.push({ file, type, bytes: content.length, lines: new Lines(content).count, sha256: sha256(content) });
-  }
-  return { entries, binary, tooLarge, leftOut, version: sha256(marks.join('\n')) };
+    if (!('type' in seen)) return;
+    const { count, encoding } = new Lines(seen.content);
+    entries.push({ file, type: seen.type, bytes: seen.content.length, lines: count, sha256: sha256(seen.content), ...(encoding === 'utf-8' ? {} : { encoding }) });
+  }, signal);
+  return { entries, notRead, version: sha256(marks.join('\n')) };
 }
 
 /** As many items as fit into so many bytes of JSON. */
@@ -42,13 +37,16 @@ export const inventory = (options: FolderOptions) => readerTool({
   description: 'Lists the text files of the folder with media type, bytes, lines and sha256, and the CSV files as SQL tables with their columns. Call it first.',
   input: z.strictObject({}),
   read: async (root, _args, call) => {
-    const { entries, binary, tooLarge, leftOut, version } = await measure(root, call.signal);
+    const { entries, notRead, version } = await measure(root, call.signal);
+    const { binary, tooLarge, unreadable, leftOut } = notRead;
     const tables = entries.some(({ type }) => /csv|tab-separated/.test(type)) ? await runReader<TableEntry[]>({ op: 'tables', root }, call.signal) : [];
     const files = fitting(entries, MOST_BYTES.files);
     const shown = fitting(tables.map((table) => ({ ...table, columns: table.columns.slice(0, 20) })), MOST_BYTES.tables);
+    const short = notReadShort(notRead);
     return {
+      summary: `${entries.length} text files, ${tables.length} tables${short ? `; ${short}` : ''}`,
       version, files, tables: shown,
-      totals: { text: entries.length, binary, tooLarge, bytes: entries.reduce((sum, { bytes }) => sum + bytes, 0) },
+      totals: { text: entries.length, binary: binary.length, tooLarge: tooLarge.length, unreadable: unreadable.length, bytes: entries.reduce((sum, { bytes }) => sum + bytes, 0) },
       notShown: { files: entries.length - files.length, tables: tables.length - shown.length },
       leftOut: { ...leftOut },
     };

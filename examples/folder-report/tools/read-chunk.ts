@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { readWithin } from '../folder/folder';
 import { Refusal } from '../folder/refusal';
-import { cutJson, Lines, mediaTypeOf, sha256, textOf } from '../folder/text';
+import { cutJson, Lines, mediaTypeOf, sha256 } from '../folder/text';
 import { readerTool, type FolderOptions } from './reader-tool';
 
 const CAPS = { lines: 200, bytes: 8_192 } as const;
@@ -17,7 +17,7 @@ const input = z.strictObject({
 /** The tool `read_chunk`. */
 export const readChunk = (options: FolderOptions) => readerTool({
   name: 'read_chunk',
-  description: 'Reads lines first..last of a file, verbatim, with the sha256 of the whole file. `cut` is true when not all of the text fitted (8 KiB).',
+  description: 'Reads lines first..last of a file, verbatim, with the sha256 of the whole file; `encoding` names one that is not UTF-8. `cut` is true when not all of the text fitted (8 KiB).',
   input,
   read: async (root, { file, first, last }) => {
     const content = await readWithin(root, file);
@@ -26,11 +26,12 @@ export const readChunk = (options: FolderOptions) => readerTool({
     const lines = new Lines(content);
     if (first > lines.count || last < first) throw new Refusal('argument', 'lines', `${file} has ${lines.count} lines; ask for lines within them.`);
     const end = Math.min(last, lines.count, first + CAPS.lines - 1);
-    const whole = textOf(lines.slice(first, end));
+    const whole = lines.text(first, end);
     const text = cutJson(whole, CAPS.bytes);
     return {
       file, first, last: first + text.split('\n').length - 1, text, type,
       eol: content.includes('\r\n') ? 'crlf' : 'lf', cut: text.length < whole.length, lines: lines.count, sha256: sha256(content),
+      ...(lines.encoding === 'utf-8' ? {} : { encoding: lines.encoding }),
     };
   },
 }, options);

@@ -5,7 +5,7 @@ import { runReader } from '../folder/reader';
 import type { Hit } from '../folder/search-index';
 import { readerTool, type FolderOptions } from './reader-tool';
 
-interface Found { terms: string[]; hits: Hit[]; searched: number; leftOut: number }
+interface Found { summary: string; terms: string[]; hits: Hit[]; searched: number; leftOut: number }
 
 const input = z.strictObject({
   query: z.string().min(1).max(400).describe('Words to look for; stems match, e.g. refund finds refunds'),

@@ -11,7 +11,7 @@ import { contentWords, shared, stem, stemsOf, wordsOf } from './words';
 
 export const AUTHOR = 'rules@1 (fixed rules; no model was used)';
 
-const MOST = { sentences: 6, perFile: 3, sources: 600, tables: 4 } as const;
+const MOST = { sentences: { amount: 6, cause: 6, time: 6, other: 16 }, perFile: { amount: 3, cause: 3, time: 3, other: 6 }, sources: 600, tables: 4, notQuoted: 40 } as const;
 const CAUSE = /\b(because|since|due to|reasons?|caused?|follows?|comes? from|after|owing to|result(?:s|ed)? (?:of|from)|led to|begins? with|why)\b/i;
 const UNSURE = /\b(nobody knows|not known|unknown|unclear|no agreement|to be confirmed|to be decided|tbd|still open|not yet|cannot say|open question)\b/i;
 
@@ -26,7 +26,7 @@ function sentencesRead(calls: Call[]): Sentence[] {
 
 function chunkOf(result: Data): Chunk {
   const text = (name: string): string => (typeof result[name] === 'string' ? result[name] as string : '');
-  return { file: text('file'), first: Number(result['first']) || 1, last: Number(result['last']) || 1, text: text('text'), type: text('type'), eol: text('eol'), cut: result['cut'] === true, sha256: text('sha256') };
+  return { file: text('file'), first: Number(result['first']) || 1, last: Number(result['last']) || 1, text: text('text'), type: text('type'), eol: text('eol'), cut: result['cut'] === true, sha256: text('sha256'), ...(typeof result['lines'] === 'number' ? { lines: result['lines'] } : {}) };
 }
 
 /** How well a sentence answers a part; 0 when it shares no word with it. `near` are stems of what the best passages speak of. */
@@ -63,25 +63,34 @@ function bonusOf(kind: Part['kind'], text: string, core: number): number {
 
 interface Section { heading: string; statements: unknown[] }
 
-/** Best sentences for each part of the question; a sentence stands in one section only. */
-function sectionsOf(question: Question, sentences: Sentence[], near: ReadonlySet<string>): { sections: Section[]; unanswered: Part[] } {
+/** Best sentences for each part of the question; a sentence stands in one section only. `omitted` counts those that had no place, by part. */
+function sectionsOf(question: Question, sentences: Sentence[], near: ReadonlySet<string>): { sections: Section[]; unanswered: Part[]; omitted: { part: Part; count: number }[] } {
   const taken = new Set<Sentence>();
   const weightOf = weights(question.parts.flatMap(({ words }) => words), sentences);
   const unanswered: Part[] = [];
+  const omitted: { part: Part; count: number }[] = [];
   const sections = question.parts.map((part) => {
+    const fitting = fittingTo(part, sentences, near, weightOf).filter((sentence) => !taken.has(sentence));
     const perFile = new Map<string, number>();
-    const scored = sentences.map((sentence, at) => ({ sentence, at, score: scoreOf(sentence, part, near, weightOf) })).sort((a, b) => b.score - a.score || a.at - b.at);
-    const least = Math.max(0.9, 0.5 * (scored[0]?.score ?? 0));
-    const best = scored.filter(({ sentence, score }) => score >= least && !taken.has(sentence))
-      .filter(({ sentence: { file } }) => {
-        perFile.set(file, (perFile.get(file) ?? 0) + 1);
-        return (perFile.get(file) ?? 0) <= MOST.perFile;
-      }).slice(0, MOST.sentences);
-    best.forEach(({ sentence }) => taken.add(sentence));
+    const best = fitting.filter(({ file }) => {
+      perFile.set(file, (perFile.get(file) ?? 0) + 1);
+      return (perFile.get(file) ?? 0) <= MOST.perFile[part.kind];
+    }).slice(0, MOST.sentences[part.kind]);
+    best.forEach((sentence) => taken.add(sentence));
     if (best.length === 0) unanswered.push(part);
-    return { heading: part.text.charAt(0).toUpperCase() + part.text.slice(1, 190), statements: best.map(({ sentence }) => statementOf(sentence)) };
+    if (part.kind === 'other' && best.length < fitting.length) omitted.push({ part, count: fitting.length - best.length });
+    return { heading: part.text.charAt(0).toUpperCase() + part.text.slice(1, 190), statements: best.map(statementOf) };
   });
-  return { sections, unanswered };
+  return { sections, unanswered, omitted };
+}
+
+/** Sentences that answer a part well enough, the best first. Where it asks for whatever is said, one with all of its words always does. */
+function fittingTo(part: Part, sentences: Sentence[], near: ReadonlySet<string>, weightOf: (word: string) => number): Sentence[] {
+  const scored = sentences.map((sentence, at) => ({ sentence, at, score: scoreOf(sentence, part, near, weightOf) })).sort((a, b) => b.score - a.score || a.at - b.at);
+  const whole = part.words.reduce((sum, word) => sum + weightOf(word), 0);
+  const least = Math.max(Math.min(0.9, 0.9 * whole), 0.5 * (scored[0]?.score ?? 0));
+  const complete = ({ text }: Sentence): boolean => part.kind === 'other' && part.words.length > 0 && part.words.every((word) => holds(text, stemsOf(text), word));
+  return scored.filter(({ sentence, score }) => score > 0 && (score >= least || complete(sentence))).map(({ sentence }) => sentence);
 }
 
 const evidenceOf = ({ file, first, last, quote, sha256 }: Sentence) => ({ file, first, last, quote, sha256 });
@@ -143,24 +152,38 @@ function openQuestionsOf(question: Question, sentences: Sentence[], unanswered: 
     ...unanswered.map(({ text }) => `No sentence that was read answers: ${text}`),
     ...missing.map((word) => `No sentence that was read speaks of "${word}".`),
     ...sentences.filter(({ text }) => UNSURE.test(text) && shared(stemsOf(text), focus).length > 0).map(({ text, file, first }) => `${text} (${file}:${first})`),
-  ].slice(0, 20).map((text) => text.slice(0, 490));
+  ];
 }
 
-/** Arguments of `write_report`. Sentences of `without` files are left out: their evidence was refused before. */
-export function composeReport({ calls }: Conversation, question: Question, without: ReadonlySet<string>): Data {
+/** Files of which a chunk was read, without those whose sentences stand in the report. */
+function notQuoted(calls: Call[], quoted: unknown): string[] {
+  const read = calls.flatMap(({ tool, result }) => (tool === 'read_chunk' && typeof result?.['file'] === 'string' ? [result['file']] : []));
+  const cited = JSON.stringify(quoted);
+  return [...new Set(read)].filter((file) => !cited.includes(`{"file":${JSON.stringify(file)},`)).slice(0, MOST.notQuoted);
+}
+
+/** Arguments of `write_report`. Sentences of `without` files are left out: their evidence was refused before. `unread` are places that were found and not read. */
+export function composeReport({ calls }: Pick<Conversation, 'calls'>, question: Question, without: ReadonlySet<string>, unread: string[]): Data {
   const sentences = sentencesRead(calls).filter(({ file }) => !without.has(file));
   const near = new Set(nearWords(question, sentences.map(({ text }) => text)).map(stem));
-  const { sections, unanswered } = sectionsOf(question, sentences, near);
+  const { sections, unanswered, omitted } = sectionsOf(question, sentences, near);
   const tables = tablesRun(calls);
   const focus = new Set([...question.stems, ...near]);
+  const contradictions = contradictionsWith(sentences, tables, focus);
+  const others = notQuoted(calls, [sections, contradictions]);
   return {
     title: `Report: ${question.text}`.replace(/\s+/g, ' ').slice(0, 190),
     question: question.text.slice(0, 2_000),
     author: AUTHOR,
     sections,
     tables: tables.map(({ title, sql }) => ({ title, sql })),
-    contradictions: contradictionsWith(sentences, tables, focus),
-    openQuestions: openQuestionsOf(question, sentences, unanswered, focus),
+    contradictions,
+    openQuestions: [
+      ...omitted.map(({ part, count }) => `${count} more sentences with words of this part were read and left out for length: ${part.text}`),
+      ...(unread.length > 0 ? [`Places that the search found and that were not read: ${unread.join(', ')}`] : []),
+      ...openQuestionsOf(question, sentences, unanswered, focus),
+    ].slice(0, 20).map((text) => text.slice(0, 490)),
+    ...(others.length > 0 ? { notQuoted: others } : {}),
   };
 }
 

@@ -1,6 +1,6 @@
 // The next step of `rules@1`, decided from the conversation alone: list, search, search again with the words of what was found,
-// read and count all at once, write, publish, notify, end. What a later step needs and the messages may no longer show (the
-// queries) is said in words, as a model would. Each step is taken once (reading and writing twice more where evidence was
+// read and count all at once, write, publish and notify if there is anything to say, end. What a later step needs and the messages
+// may no longer show (queries, places left out) is said in words, as a model would. Each step is taken once (reading and writing twice more where evidence was
 // refused), whatever came back, so that every conversation ends. Pure: the same messages give the same step.
 import { composeReport, nearWords } from './compose';
 import { isData, type Call, type Conversation, type Data } from './conversation';
@@ -12,6 +12,7 @@ export interface Step { text?: string; calls: { tool: string; args: Data }[] }
 const MOST = { reads: 11, around: 8, lines: 40, writes: 3 } as const;
 const NO_MODEL = 'Made by rules@1: fixed rules, no model was used.';
 const PLANNED = 'Queries to ask: ';
+const UNREAD = 'Found, and not read for want of places: ';
 
 interface Scene extends Conversation { asked: Question; offered: ReadonlySet<string>; made: (tool: string) => Call[] }
 
@@ -52,9 +53,11 @@ function read(scene: Scene): Step | undefined {
   const writes = made('write_report');
   if (writes.length === 0 && (made('read_chunk').length > 0 || made('query_csv').length > 0)) return undefined;
   if (writes.length > 0) return refusedEvidence(writes) && calls.at(-1)?.tool === 'write_report' ? again(calls) : undefined;
-  const reads = scene.offered.has('read_chunk') ? spansOf(hitsOf(made('search_text').at(-1))).map((args) => ({ tool: 'read_chunk', args })) : [];
-  const queries = scene.offered.has('query_csv') ? planned(scene.said).map((sql) => ({ tool: 'query_csv', args: { sql } })) : [];
-  return reads.length + queries.length > 0 ? { calls: [...reads, ...queries] } : undefined;
+  const spans = spansOf(hitsOf(made('search_text').at(-1)));
+  const reads = scene.offered.has('read_chunk') ? spans.slice(0, MOST.reads).map((args) => ({ tool: 'read_chunk', args })) : [];
+  const unread = reads.length === 0 ? [] : spans.slice(MOST.reads).map(({ file, first, last }) => `${file}:${first}-${last}`);
+  const queries = scene.offered.has('query_csv') ? listSaid(scene.said, PLANNED).slice(0, 4).map((sql) => ({ tool: 'query_csv', args: { sql } })) : [];
+  return reads.length + queries.length > 0 ? { ...(unread.length > 0 ? { text: UNREAD + JSON.stringify(unread) } : {}), calls: [...reads, ...queries] } : undefined;
 }
 
 /** Was the last report refused for its evidence, and may it be written again? Any other refusal stands. */
@@ -66,12 +69,13 @@ function again(calls: Call[]): Step | undefined {
   return once.length > 0 ? { calls: once } : undefined;
 }
 
-function planned(said: string[]): string[] {
-  const text = said.find((words) => words.startsWith(PLANNED));
+/** A list that was said in words at an earlier step. */
+function listSaid(said: string[], head: string): string[] {
+  const text = said.find((words) => words.startsWith(head));
   if (text === undefined) return [];
   try {
-    const sqls = JSON.parse(text.slice(PLANNED.length)) as unknown;
-    return Array.isArray(sqls) ? sqls.filter((sql): sql is string => typeof sql === 'string').slice(0, 4) : [];
+    const list = JSON.parse(text.slice(head.length)) as unknown;
+    return Array.isArray(list) ? list.filter((item): item is string => typeof item === 'string') : [];
   } catch {
     return [];
   }
@@ -88,24 +92,31 @@ function spansOf(hits: Data[]): { file: string; first: number; last: number }[] 
     const span = { file, first: Math.max(1, from - MOST.around), last: to + MOST.around };
     const near = spans.find((other) => other.file === file && other.first <= span.last + 1 && span.first <= other.last + 1 && Math.max(other.last, span.last) - Math.min(other.first, span.first) < MOST.lines);
     if (near) Object.assign(near, { first: Math.min(near.first, span.first), last: Math.max(near.last, span.last) });
-    else if (spans.length < MOST.reads) spans.push(span);
+    else spans.push(span);
   }
   return spans;
 }
 
-function write({ calls, asked, offered, made, ...rest }: Scene): Step | undefined {
+function write({ calls, asked, offered, made, said }: Scene): Step | undefined {
   const writes = made('write_report');
   if (made('inventory').some(({ failure }) => failure !== undefined)) return undefined;
   if (!offered.has('write_report') || (writes.length > 0 && !refusedEvidence(writes))) return undefined;
   const since = writes.length === 0 ? calls : calls.slice(calls.lastIndexOf(writes.at(-1) as Call) + 1);
   if (writes.length > 0 && since.length === 0) return undefined;
   const refused = writes.length < 2 ? [] : writes.flatMap(({ failure }) => /\(([^()]+):\d+-\d+\)/.exec(failure ?? '')?.[1] ?? []);
-  return call('write_report', composeReport({ ...rest, calls: since }, asked, new Set(refused)));
+  return call('write_report', composeReport({ calls: since }, asked, new Set(refused), listSaid(said, UNREAD)));
+}
+
+/** Does the report hold no statement and no table? Then there is nothing for a person to decide on, and nothing to tell anybody. */
+function saysNothing({ made }: Scene): boolean {
+  const { sections, contradictions, tables } = made('write_report').at(-1)?.args ?? {};
+  const listed = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+  return listed(tables).length + listed(contradictions).length + listed(sections).filter(isData).flatMap(({ statements }) => listed(statements)).length === 0;
 }
 
 function publish(scene: Scene): Step | undefined {
   const report = scene.made('write_report').at(-1)?.result?.['report'];
-  if (!fresh(scene, 'publish') || !isData(report)) return undefined;
+  if (!fresh(scene, 'publish') || !isData(report) || saysNothing(scene)) return undefined;
   return call('publish', { slug: scene.slug ?? slugOf(scene.asked), report });
 }
 
@@ -128,6 +139,7 @@ function ending(scene: Scene): string {
   const [inventory, written, published, notice] = ['inventory', 'write_report', 'publish', 'notify'].map((tool) => made(tool).at(-1));
   if (inventory?.failure !== undefined) return `No report was written: the folder could not be read (${inventory.failure}). ${NO_MODEL}`;
   if (!written || !done(written)) return `No report was written: ${written?.failure ?? 'there is no tool to write it with'} ${NO_MODEL}`;
+  if (!published && saysNothing(scene)) return `${writtenLine(scene)} It was not published and nobody was notified, because nothing that was read answers the question: there is no statement to publish. ${NO_MODEL}`;
   if (!published || !done(published)) return `${writtenLine(scene)} It was not published: ${published?.failure ?? 'there is no tool to publish it with'} ${NO_MODEL}`;
   const told = notice === undefined ? '' : done(notice) ? ' People were notified.' : ` Nobody was notified: ${notice.failure}`;
   return `${writtenLine(scene)} ${published.summary || 'It was published'}.${told} ${NO_MODEL}`;
