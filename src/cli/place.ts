@@ -18,6 +18,19 @@ export const EXAMPLE = path.join(__dirname, '..', '..', 'examples', 'folder-repo
 
 const NAMES = ['ts', 'js', 'cjs', 'json'].map((ending) => `longhaul.config.${ending}`);
 
+/** Makes a folder and those above it; answers the first that was made. Node's own way never ends where a folder refuses all names, as /proc does. */
+function makeFolder(folder: string): string | undefined {
+  if (existsSync(folder)) return undefined;
+  const above = path.dirname(folder) === folder ? undefined : makeFolder(path.dirname(folder));
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    return above ?? folder;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return above;
+    throw error;
+  }
+}
+
 export class Place {
   private closing: (() => Promise<unknown>)[] = [];
   private opened?: Promise<Stores>;
@@ -65,7 +78,7 @@ export class Place {
   /** Makes the state folder if it is missing and answers the first folder made; throws Stop with one sentence where nothing can be written. */
   writable(): string | undefined {
     try {
-      const made = mkdirSync(this.stateDir, { recursive: true, mode: 0o700 });
+      const made = makeFolder(this.stateDir);
       const probe = path.join(this.stateDir, `.probe-${process.pid}`);
       writeFileSync(probe, '');
       rmSync(probe);

@@ -123,12 +123,11 @@ test('a demo that cannot begin says so before anything starts: no question, no t
     writeFileSync(path.join(empty, 'a.bin'), Buffer.from([1, 0, 2]));
     expect(await said('demo', '--folder', full)).toEqual([2, expect.stringMatching(/^Say what to answer .*--question/)]);
     expect(await said('demo', '--folder', empty, '--question', 'What?')).toEqual([2, expect.stringContaining('holds no text')]);
-    for (const folder of [path.join(full, 'a.txt', 'state'), '/proc/none', '/proc']) {
-      const sentence = expect.stringMatching(/state folder \S+ cannot be written \(E\w+\): .*--state-dir/);
-      for (const name of ['demo', 'dev']) expect([name, ...await said(name, '--state-dir', folder)]).toEqual([name, 1, sentence]);
-      const doctor = await here.run(['doctor', '--state-dir', folder]);
-      expect([doctor.code, doctor.stdout]).toEqual([1, sentence]);
-    }
+    const sentence = expect.stringMatching(/state folder \S+ cannot be written \(E\w+\): .*--state-dir/);
+    expect(await said('demo', '--state-dir', path.join(full, 'a.txt', 'state'))).toEqual([1, sentence]);
+    expect(await said('dev', '--state-dir', '/proc/none')).toEqual([1, sentence]);
+    const doctor = await here.run(['doctor', '--state-dir', '/proc']);
+    expect([doctor.code, doctor.stdout]).toEqual([1, sentence]);
     expect(here.running()).toEqual([]);
   } finally {
     await here.stop();
