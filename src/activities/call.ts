@@ -72,7 +72,8 @@ async function claimed(deps: HandsDeps, attempt: Attempt): Promise<CallResult> {
       crashPoint('call:claimed', attempt.asked.need.tool);
       return sent(deps, { ...attempt, claim: { key: attempt.asked.need.key, fence: answer.fence, leaseMs: LEASE_MS } });
     case 'outcome': return known(attempt, answer);
-    case 'held': return { kind: 'busy', why: 'Another attempt at this call is under way.', retryAfterMs: LEASE_MS / 3 };
+    // Not `busy`: what the other attempt does is this call's outcome, so that the gate must find it out.
+    case 'held': return { kind: 'in-doubt', why: 'Another attempt at this call is under way.' };
     case 'dead-owner': return { kind: 'in-doubt', why: `An attempt by ${answer.owner.worker} stopped after its claim; whether it was sent is not known.` };
     case 'mismatch': return { kind: 'failed', failure: failure('mismatch', 'ledger-mismatch', `The key of ${attempt.asked.need.callId} was used with other arguments.`), sent: false };
     case 'fenced': return { kind: 'not-sent', why: 'cancelled' };

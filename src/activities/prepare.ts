@@ -42,7 +42,7 @@ async function prepared(deps: HandsDeps, asked: Asked<PrepareNeed>, signal: Abor
   const resourceVersion = tool.resourceVersion ? await tool.resourceVersion(args, call) : null;
   const previewRef = policy.decision === 'ask' ? await preview(deps, tool, args, call) : undefined;
   return {
-    kind: 'prepared', argsDigest: bound.digest, resourceVersion, policy, ...(previewRef ? { previewRef } : {}),
+    kind: 'prepared', argsDigest: bound.digest, resourceVersion, policy, ledgerIncarnation: await deps.ledger.incarnation(), ...(previewRef ? { previewRef } : {}),
     args: await storeOutput(deps.artifacts, bound.args, { name: `${need.stepId}-arguments.json`, summary: `arguments of ${tool.name}` }),
   };
 }

@@ -114,10 +114,10 @@ describe('a claim of somebody else', () => {
     key: rig.need().need.key, runId: RUN, epoch: 0, callId: 'c1', attempt: 1, tool: 'act', argsDigest: digestOf({ text: 'hello' }),
     owner: { ...rig.deps.owner, worker: 'other', ...over_ }, leaseMs: 15_000, sendWindowMs: 1_000,
   });
-  test('a live owner makes it busy', async () => {
+  test('a live owner puts it in doubt, so that the gate finds out what the other attempt does', async () => {
     const call = await over(toolFor(writes));
     await claimedBy({});
-    expect([await call(), sent]).toMatchObject([{ kind: 'busy' }, []]);
+    expect([await call(), sent]).toMatchObject([{ kind: 'in-doubt' }, []]);
   });
   test('an owner on this host that is dead makes it in doubt at once, without waiting for the lease', async () => {
     const call = await over(toolFor(writes));

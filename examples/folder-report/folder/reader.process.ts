@@ -61,12 +61,13 @@ async function answer(request: ReaderRequest): Promise<unknown> {
 const WATCH = `const { parent, until } = require('node:worker_threads').workerData;
 setInterval(() => { if (process.ppid !== parent || Date.now() > until) process.kill(process.pid, 'SIGKILL'); }, 200);`;
 
-function watch(timeMs: number): void {
-  new Worker(WATCH, { eval: true, execArgv: [], workerData: { parent: process.ppid, until: Date.now() + timeMs } }).unref();
+/** The parent says who it is: one that is gone before this thread looks would be missed otherwise. */
+function watch(timeMs: number, parent: number): void {
+  new Worker(WATCH, { eval: true, execArgv: [], workerData: { parent, until: Date.now() + timeMs } }).unref();
 }
 
 async function main(): Promise<void> {
-  watch(Number(process.argv[2]) || 30_000);
+  watch(Number(process.argv[2]) || 30_000, Number(process.argv[3]) || process.ppid);
   const parts: Buffer[] = [];
   for await (const part of process.stdin) parts.push(part as Buffer);
   try {

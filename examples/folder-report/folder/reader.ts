@@ -27,7 +27,7 @@ export function programArgs(base: string): string[] {
 export function runReader<T>(request: ReaderRequest, signal: AbortSignal, timeMs: number = TIME_MS[request.op]): Promise<T> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(cancelled());
-    const child = spawn(process.execPath, ['--max-old-space-size=512', ...programArgs(path.join(__dirname, 'reader.process')), String(timeMs + 1_000)], { cwd: __dirname, env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
+    const child = spawn(process.execPath, ['--max-old-space-size=512', ...programArgs(path.join(__dirname, 'reader.process')), String(timeMs + 1_000), String(process.pid)], { cwd: __dirname, env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
     const parts: Buffer[] = [];
     let bytes = 0;
     const stop = (error: Refusal): void => { child.kill('SIGKILL'); reject(error); };
