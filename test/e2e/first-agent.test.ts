@@ -1,5 +1,7 @@
 // The README's first agent as a user runs it, in a folder that has the package and the two files alone: `dev` there, a plan in YAML, an approval, one payment in the file.
 // Then with a worker that is killed inside `pay`, after the line was written and before anybody knows: still one payment.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { cli, ROOT, until, type Cli, type Dev, type Ended } from './support/cli';
@@ -15,6 +17,8 @@ beforeAll(async () => {
   // As `npm i PATH` leaves it: a link to the package and nothing else, no zod.
   mkdirSync(file('node_modules'));
   symlinkSync(ROOT, file('node_modules/longhaul'), 'dir');
+  mkdirSync(file('node_modules/.bin'));
+  symlinkSync('../longhaul/bin/longhaul.js', file('node_modules/.bin/longhaul'));
   for (const name of ['longhaul.config.ts', 'plan.yaml']) copyFileSync(path.join(EXAMPLE, name), file(name));
   dev = await here.dev({ PAYMENTS_FILE: file('payments.jsonl'), ...crash });
 }, 60_000);
@@ -97,6 +101,18 @@ test('another answer to an answered question is not taken and ends with 1; the s
   expect([runs.code, runs.stderr]).toEqual([1, expect.stringContaining('Run asks runs; nothing to restore')]);
   expect((await here.run(['answer', two, 'yes'])).code).toBe(0);
   await until('it is over', async () => ((await here.run(['runs', 'watch', 'asks'])).stderr.includes('completed') ? true : undefined));
+});
+
+test('a dev whose npx was ended stops everything that it started', async () => {
+  const other = cli();
+  try {
+    const npx = spawn('npx', ['longhaul', 'dev', '--json', '--port', '0', '--ui-port', '0', '--state-dir', other.stateDir], { cwd: here.stateDir, stdio: ['ignore', 'pipe', 'ignore'] });
+    await once(npx.stdout, 'data');
+    npx.kill('SIGTERM');
+    await until('nothing runs', () => (other.running().length === 0 ? true : undefined));
+  } finally {
+    await other.stop();
+  }
 });
 
 test('dev names its own process and the agents of this folder, and a TERM to it stops everything; that nothing runs then is no fault', async () => {

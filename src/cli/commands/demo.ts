@@ -18,6 +18,7 @@ import { runningDev } from '../dev/state';
 import type { Supervised } from '../dev/supervisor';
 import { codeOfRow, EXIT, EXIT_HELP, Stop } from '../exit';
 import { waitsForPeople } from '../follow';
+import { onLauncherGone } from '../launcher';
 import { actorOf, reaching, wholeOf, type CommonOptions } from '../options';
 import { waitLines } from '../page';
 import { EXAMPLE, type Place } from '../place';
@@ -38,6 +39,7 @@ async function demo(place: Place, options: DemoOptions): Promise<number> {
   const interrupt = (): void => (stop.signal.aborted ? process.exit(130) : stop.abort());
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   for (const signal of signals) process.on(signal, interrupt);
+  const deafen = onLauncherGone(() => stop.abort());
   const all = await serversOf(place, options);
   try {
     const client = await place.client({ mustExist: false });
@@ -50,6 +52,7 @@ async function demo(place: Place, options: DemoOptions): Promise<number> {
   } finally {
     await place.close();
     await all.stop();
+    deafen();
     for (const signal of signals) process.removeListener(signal, interrupt);
   }
 }

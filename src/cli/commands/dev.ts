@@ -7,6 +7,7 @@ import { isOver } from '../../client/start';
 import { act } from '../act';
 import { EXIT, Stop } from '../exit';
 import { reaching, wholeOf, type CommonOptions } from '../options';
+import { onLauncherGone } from '../launcher';
 import { firstRuns } from '../next';
 import type { Place } from '../place';
 import { command, json, say } from '../print';
@@ -57,6 +58,7 @@ async function tellLost(place: Place): Promise<void> {
 function interrupted(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of STOPS) process.once(signal, () => resolve());
+    onLauncherGone(resolve);
   });
 }
 
