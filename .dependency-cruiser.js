@@ -17,7 +17,6 @@ const allButRoots = '^src/(?!workflows/|cli/|worker\\.ts|index\\.ts)';
 const rooms = {
   core: { at: room('core'), to: [room('core'), pkg('canonicalize'), pkg('@noble/hashes')] },
   messages: { at: file('messages'), to: [room('core')] },
-  config: { at: file('config'), to: [room('core'), room('ports')] },
   /** The shape of a user's configuration file: types and identity functions. */
   config: { at: file('config'), to: [room('core'), room('ports')] },
   ports: { at: room('ports'), to: [room('ports'), room('core')] },

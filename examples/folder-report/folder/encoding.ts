@@ -8,7 +8,7 @@ export type Encoding = 'utf-8' | 'windows-1252' | 'damaged-utf-8';
 
 /** Characters of the bytes 0x80 to 0x9f (WHATWG Encoding, index windows-1252); a space where no character is assigned. */
 const HIGH = '€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ';
-const BYTE = new Map([...HIGH].flatMap((char, at) => (char === ' ' ? [] : [[char, 0x80 + at] as const])));
+const BYTE = new Map(Array.from(HIGH).flatMap((char, at) => (char === ' ' ? [] : [[char, 0x80 + at] as const])));
 /** Bytes that no text has: without a character, and controls other than white space and escape. */
 const NO_TEXT = (byte: number): boolean => (byte < 0x20 && !(byte >= 0x09 && byte <= 0x0d) && byte !== 0x1b) || byte === 0x7f || (byte >= 0x80 && byte <= 0x9f && HIGH[byte - 0x80] === ' ');
 
@@ -30,6 +30,6 @@ export function decode(bytes: Buffer, encoding: Encoding): string {
 /** The bytes of a text in an encoding; undefined for characters that it has not. */
 export function encode(text: string, encoding: Encoding): Buffer | undefined {
   if (encoding !== 'windows-1252') return Buffer.from(text, 'utf8');
-  const codes = [...text].map((char) => BYTE.get(char) ?? (/[\p{ASCII}\xa0-\xff]/u.test(char) ? char.charCodeAt(0) : -1));
+  const codes = Array.from(text).map((char) => BYTE.get(char) ?? (/[\p{ASCII}\xa0-\xff]/u.test(char) ? char.charCodeAt(0) : -1));
   return codes.includes(-1) ? undefined : Buffer.from(codes);
 }

@@ -1,6 +1,6 @@
 // Pieces of HTML and JSON that may hold a sentence: what stands between the tags of blocks, whatever lines they are written on,
 // and the texts among the members of an object. Every piece is a slice of the text as it is. Scans, and does not parse. Pure.
-import type { Block } from './sentences';
+import type { Block } from './block';
 
 /** Tags that begin or end a block, and what is never shown. */
 const BREAK = /<!--[\s\S]*?-->|<(script|style|template)\b[^>]*>[\s\S]*?<\/\1\s*>|<(?:!doctype|\/?(?:address|article|aside|blockquote|body|br|caption|dd|div|dl|dt|figcaption|figure|footer|form|h[1-6]|head|header|hr|html|li|link|main|meta|nav|ol|option|p|pre|section|table|tbody|td|tfoot|th|thead|title|tr|ul))\b[^>]*>|\n[ \t]*\r?\n/gi;

@@ -1,13 +1,11 @@
 // Sentences of a chunk of a file, each with the lines it stands on and its exact wording there. `quote` is always a piece of
 // the chunk as it is; `text` differs from it only by white space, for HTML by tags and for JSON by marks. Pure.
+import type { Block } from './block';
 import { htmlBlocks, jsonBlocks } from './markup';
 
 export interface Chunk { file: string; first: number; last: number; text: string; type: string; eol: string; cut: boolean; sha256: string; /** Lines of the whole file, where known. */ lines?: number }
 
 export interface Sentence { file: string; first: number; last: number; quote: string; text: string; sha256: string }
-
-/** `whole`: not to be parted; `item`: complete without a full stop, as list items and cells of tables are; `data`: members of JSON. */
-export interface Block { at: number; raw: string; whole: boolean; item?: boolean; data?: boolean }
 
 const LENGTH = { least: 12, most: 500, words: 3, itemWords: 6 } as const;
 /** Begins of a line after which nothing of the line before goes on: bullets, numbers, quotes, dates, table rows. */
