@@ -1,8 +1,11 @@
 // What the command line says in words: amounts with their units, one and many, and events as lines that fit a terminal.
+import { stripVTControlCharacters } from 'node:util';
 import { amount, budgetWords, count, duration } from '../../src/cli/print';
-import { tellEvent } from '../../src/cli/tell';
+import { tellEvent as tell } from '../../src/cli/tell';
 import type { EventData, EventType, RunEvent } from '../../src/core/events';
 
+/** Colours are on where the environment says so (a terminal, CI): the words are what counts here. */
+const tellEvent = (...about: Parameters<typeof tell>): string => stripVTControlCharacters(tell(...about));
 const event = <T extends EventType>(type: T, data: EventData[T]): RunEvent => ({ runId: 'r', seq: 7, v: 1, type, at: 0, causationId: 'c', correlationId: 'r', actor: { id: 'ann', via: 'cli', assurance: 'local-user' }, data } as unknown as RunEvent);
 const checked = (evidence: string, decision: EventData['RecoveryChecked']['decision']): string =>
   tellEvent(event('RecoveryChecked', { callId: 'c1', n: 1, findings: [{ question: 4, verdict: decision, evidence }], decision }), 500).replace(/^.*RecoveryChecked /, '');
