@@ -21,18 +21,26 @@ export class EffectWorld {
   private readonly coming = new Set<string>();
   private readonly versions = new Map<string, number>();
 
-  constructor(private readonly now: () => number, private readonly heard: (effect: OutsideEffect) => void) {}
+  constructor(private readonly now: () => number, private readonly outputs: Readonly<Record<string, Json>>, private readonly heard: (effect: OutsideEffect) => void) {}
 
   /** Has the effect and answers its result; a service that honours keys has one effect a key and answers the first result again. */
   apply({ key, tool, argsDigest, undoes }: Request): Output {
     const before = tool.honoursKey ? this.of(key)[0] : undefined;
     if (before) return before.output;
-    const value: Json = { id: `${tool.name}-${this.effects.length + 1}` };
+    const value = this.answerOf(tool.name);
     const effect: OutsideEffect = { key, tool: tool.name, argsDigest, at: this.now(), output: { value }, ...(undoes === undefined ? {} : { undoes }) };
     this.effects.push(effect);
     this.change(`tool:${tool.name}`);
     this.heard(effect);
     return effect.output;
+  }
+
+  /** What a service answers: its own id for the effect, beside what the scenario says. */
+  private answerOf(tool: string): Json {
+    const said = this.outputs[tool];
+    const id = `${tool}-${this.effects.length + 1}`;
+    if (said === undefined) return { id };
+    return typeof said === 'object' && said !== null && !Array.isArray(said) ? { id, ...said } : said;
   }
 
   /** A request has left and arrives later; until then no look-up sees it. */

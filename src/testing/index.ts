@@ -1,5 +1,5 @@
-// What `longhaul/testing` offers to users: given / when / then for the law, the simulator, a scripted model, and the contract
-// suites that a store of their own has to pass. Imports no store and no test runner.
+// What `longhaul/testing` offers to users: given / when / then for the law, the simulator and `crashEverywhere`, a scripted model,
+// an effect server, and the contract suites that a store of their own has to pass. Imports no store and no test runner.
 export { journalContract } from './contracts/journal';
 export { ledgerContract } from './contracts/ledger';
 export { artifactsContract } from './contracts/artifacts';
@@ -8,5 +8,8 @@ export { agentManifest, asks, cancelled, evidence, given, GivenRun, modelSaid, p
 export type { Expected, RunOptions } from './scenario';
 export { callTo, scriptedModel } from './scripted-model';
 export type { ScriptedAnswer, ScriptedModel } from './scripted-model';
+export { crashEverywhere } from './crash-everywhere';
+export type { CrashOptions, CrashReport, CrashScenario } from './crash-everywhere';
+export type { CrashRow, CrashToolRow } from './crash-table';
 export { simulate } from './simulator';
-export type { SimulatedScenario, SimulateOptions, SimulationReport } from './simulator';
+export type { Mutant, SimulatedScenario, SimulateOptions, SimulationReport, Strike } from './simulator';

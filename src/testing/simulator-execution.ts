@@ -22,6 +22,8 @@ export interface ExecutionSpec {
   fresh: FreshRun;
   /** The execution continues as new. */
   roll(): void;
+  /** A batch of these events was appended and published. */
+  committed(where: string): void;
 }
 
 const REPLACED: Answer = { kind: 'busy', text: 'This execution was replaced.' };
@@ -124,8 +126,9 @@ export class SimulatedExecution {
     if (stage.mutant === 'answer-before-append') entries.forEach((entry, i) => entry.answer(result.answers[i] ?? null));
     if (result.events.length === 0) return this.commit(result, entries, behind, held);
     const request: AppendRequest = { runId, epoch, executionId, expectedVersion: base.version, events: result.events, row: rowOf(result.draft) };
-    if (stage.fault(0.02)) return this.lose(entries, 'before its append');
-    if (stage.fault(0.02)) {
+    const where = result.events.map((event) => event.type).join(' ');
+    if (stage.fault(0.02) || stage.strikes('task lost before its append', where)) return this.lose(entries, 'before its append');
+    if (stage.fault(0.02) || stage.strikes('task lost while its append sleeps', where)) {
       stage.clock.after(stage.random.int(100, 12_000), () => stage.journal.append(request));
       return this.lose(entries, 'while its append slept');
     }
@@ -135,10 +138,11 @@ export class SimulatedExecution {
   private append(base: State, entries: Entry[], behind: boolean, held: boolean, result: TurnResult, request: AppendRequest): void {
     const { stage, executionId } = this.spec;
     let answer: AppendAnswer = stage.journal.append(request);
-    if (stage.fault(0.03)) answer = stage.journal.append(request); // the reply was lost, the same is asked again
+    const where = result.events.map((event) => event.type).join(' ');
+    if (stage.fault(0.03) || stage.strikes('reply of an append lost', where)) answer = stage.journal.append(request); // the reply was lost, the same is asked again
     stage.trace(() => `${executionId} append at ${request.expectedVersion}: ${answer.kind}`);
     if (this.ended) return;
-    if (stage.fault(0.06)) return this.lose(entries, 'after its append');
+    if (stage.fault(0.06) || stage.strikes('task lost after its append', where)) return this.lose(entries, 'after its append');
     if (answer.kind === 'diverged' && stage.mutant === 'ignore-diverged') return this.commit(result, entries, behind, held);
     switch (answer.kind) {
       case 'appended': return this.commit(result, entries, behind, held);
@@ -184,6 +188,7 @@ export class SimulatedExecution {
     this.flights.reconcile(result.needs, held);
     this.working = false;
     this.behind ||= behind;
+    if (result.events.length > 0) this.spec.committed(result.events.map((event) => event.type).join(' '));
     this.after();
   }
 

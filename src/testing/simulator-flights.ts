@@ -102,10 +102,14 @@ export class SimulatedFlights {
     const { stage } = this.ground;
     if (stage.fault(0.01)) attempt.process.kill();
     if (stage.fault(0.01)) attempt.process.stall(stage.random.int(1_000, 40_000));
+    if (stage.strikes('worker killed', flight.need.id)) attempt.process.kill();
+    if (stage.strikes('worker stalled for 40 s', flight.need.id)) attempt.process.stall(40_000);
     if (!attempt.process.alive) return;
     const next = steps.next();
-    if (!next.done) attempt.process.after(next.value, () => this.advance(flight, attempt, steps));
-    else attempt.process.after(stage.random.delay(5, stage.fault(0.05) ? 20_000 : 200), () => this.answer(flight, next.value, attempt));
+    if (!next.done) return attempt.process.after(next.value, () => this.advance(flight, attempt, steps));
+    const late = stage.strikes('reply late', flight.need.id) ? 60_000 : stage.random.delay(5, stage.fault(0.05) ? 20_000 : 200);
+    attempt.process.after(late, () => this.answer(flight, next.value, attempt));
+    if (stage.strikes('reply lost with its worker', flight.need.id)) attempt.process.kill();
   }
 
   /** The server has had no heartbeat: the attempt is over for the run, whatever it still does. */
@@ -133,7 +137,8 @@ export class SimulatedFlights {
       return;
     }
     this.ground.land(command, flight.need.id);
-    if (this.ground.stage.fault(0.02)) this.ground.land(command, `again:${flight.need.id}`);
+    const { stage } = this.ground;
+    if (stage.fault(0.02) || stage.strikes('reply doubled', flight.need.id)) this.ground.land(command, `again:${flight.need.id}`);
   }
 }
 

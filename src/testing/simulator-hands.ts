@@ -96,7 +96,7 @@ function* read(stage: Stage, attempt: Attempt, need: CallNeed): Steps<CallResult
     const cls = stage.random.pick(['network', 'server', 'rate-limited', 'unknown', 'permission'] as const);
     return { kind: 'failed', failure: { ...failure(cls, cls), ...(cls === 'rate-limited' ? { retryAfterMs: stage.random.int(100, 20_000) } : {}) }, sent: true };
   }
-  const output: Output = { value: { read: need.tool, version: stage.outside.version(`tool:${need.tool}`) } };
+  const output: Output = { value: stage.scenario.outputs?.[need.tool] ?? { read: need.tool, version: stage.outside.version(`tool:${need.tool}`) } };
   return { kind: 'succeeded', output, summary: need.tool, via: 'sent', settled: true, artifacts: [], facts: [] };
 }
 

@@ -12,6 +12,7 @@ export type Carry = (message: Message, hear: (answer: Answer) => void) => boolea
 
 export class People {
   private sent = 0;
+  private settled = 0;
   private readonly messages: Message[] = [];
   /** Answers that are on their way, so that nobody is bored into a thousand messages. */
   private readonly pending = new Set<string>();
@@ -30,7 +31,7 @@ export class People {
   }
 
   private actor(id: string): Actor {
-    return { id, via: 'cli', assurance: this.stage.random.chance(0.8) ? 'local-user' : 'claimed' };
+    return { id, via: 'cli', assurance: this.stage.random.chance(0.8) || !this.stage.whims ? 'local-user' : 'claimed' };
   }
 
   /** One look at the run: answers about what is open, most of the time. */
@@ -52,17 +53,17 @@ export class People {
     const able = (approval.rule.approvers.length > 0 ? approval.rule.approvers : scenario.people)
       .filter((id) => (approval.rule.ownerMay || id !== state.owner.id) && !approval.granted.some((actor) => actor.id === id));
     const who = able.length > 0 ? random.pick(able) : 'nobody';
-    if (random.chance(0.12)) this.say(who, { kind: 'reject', approvalId, reason: 'not today' }, approvalId);
+    if (random.chance(0.12) && this.stage.whims) this.say(who, { kind: 'reject', approvalId, reason: 'not today' }, approvalId);
     else this.say(who, { kind: 'approve', approvalId }, `${approvalId} ${who}`);
   }
 
   /** A careful person waits until nothing can be on its way any more, looks outside, and says what is there. */
   private resolve(state: State, callId: string, askedAt: number): void {
     const call = state.calls[callId];
-    const { clock, outside, random } = this.stage;
+    const { clock, outside, random, whims } = this.stage;
     if (!call || clock.now < askedAt + 60_000) return;
     const effect = outside.of(call.key)[0];
-    if (random.chance(0.15)) this.say('ann', { kind: 'resolve', callId, verdict: 'give-up' }, callId);
+    if (random.chance(0.15) && whims) this.say('ann', { kind: 'resolve', callId, verdict: 'give-up' }, callId);
     else if (effect) this.say('ann', { kind: 'resolve', callId, verdict: 'happened', reference: 'seen' }, callId);
     else this.say('ann', { kind: 'resolve', callId, verdict: 'not-happened' }, callId);
   }
@@ -70,8 +71,14 @@ export class People {
   private settle(state: State): void {
     const { random } = this.stage;
     const step = state.blocked?.steps[0];
-    const as = random.pick(step ? ['retry', 'retry', 'skip', 'partial', 'fail'] as const : ['retry', 'retry', 'partial', 'fail'] as const);
+    const as = !this.stage.whims ? this.steadily() : random.pick(step ? ['retry', 'retry', 'skip', 'partial', 'fail'] as const : ['retry', 'retry', 'partial', 'fail'] as const);
     this.say('ann', { kind: 'settle', as, ...(as === 'skip' && step ? { stepId: step } : {}) }, 'settle');
+  }
+
+  /** People without whims try a few times, then take what there is. */
+  private steadily(): 'retry' | 'partial' {
+    this.settled += 1;
+    return this.settled <= 3 ? 'retry' : 'partial';
   }
 
   /** Says something that nobody asked for, or says it wrongly. */

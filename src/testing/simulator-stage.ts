@@ -7,7 +7,7 @@ import type { Judge } from './simulator-judge';
 import type { VirtualClock } from './simulator-clock';
 import type { SimulatedJournal } from './simulator-journal';
 import type { SimulatedLedger } from './simulator-ledger';
-import type { Mutant, SimulatedScenario } from './simulator-types';
+import type { Mutant, SimulatedScenario, Strike } from './simulator-types';
 
 export interface Stage {
   clock: VirtualClock;
@@ -20,6 +20,10 @@ export interface Stage {
   mutant: Mutant | null;
   /** True with probability `p` while faults may happen, else false. */
   fault(p: number): boolean;
+  /** Does this go wrong here? Each boundary asks once for each kind; at most one of a run does. */
+  strikes(kind: Strike, where: string): boolean;
+  /** Do people change their minds, reject and give up? */
+  whims: boolean;
   trace(line: () => string): void;
   processes: Processes;
 }

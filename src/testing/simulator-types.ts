@@ -1,5 +1,6 @@
 // What a simulation is asked to play: a scenario, and a deliberate bug for those who want to see that the checks bite.
-// Types only.
+// Types, and the names of what can go wrong.
+import type { Json } from '../core/canonical';
 import type { PolicyVerdict } from '../core/events';
 import type { PlanPatch } from '../core/plan';
 import type { Actor, AgentManifest, Budget } from '../core/run';
@@ -20,7 +21,17 @@ export interface SimulatedScenario {
   people: string[];
   /** Does every worker run on one host, so that a dead one is known to be dead? */
   oneHost: boolean;
+  /** What tools answer, by name, for plans whose steps refer to it; left out, something is made up. */
+  outputs?: Readonly<Record<string, Json>>;
 }
+
+/** What can go wrong at one boundary of an otherwise calm run. */
+export const STRIKES = [
+  'task lost before its append', 'task lost while its append sleeps', 'task lost after its append', 'reply of an append lost',
+  'run continued as new', 'run restored, the old execution alive', 'run reset to an older state',
+  'worker killed', 'worker stalled for 40 s', 'reply lost with its worker', 'reply late', 'reply doubled',
+] as const;
+export type Strike = (typeof STRIKES)[number];
 
 /**
  * Deliberate bugs, to prove that the simulation notices. Each is one that a real part of the system could have:

@@ -16,9 +16,9 @@ import { Judge } from './simulator-judge';
 import { People } from './simulator-people';
 import { randomScenario } from './simulator-scenarios';
 import { Processes, type Stage } from './simulator-stage';
-import type { Mutant, SimulatedScenario } from './simulator-types';
+import type { Mutant, SimulatedScenario, Strike } from './simulator-types';
 
-export type { Mutant, SimulatedScenario } from './simulator-types';
+export type { Mutant, SimulatedScenario, Strike } from './simulator-types';
 
 export interface SimulateOptions {
   seed: number;
@@ -28,6 +28,8 @@ export interface SimulateOptions {
   scenario?: SimulatedScenario;
   /** No fault at all: the run as it goes on a good day. */
   calm?: boolean;
+  /** With `calm`: the one thing that goes wrong, at the `nth` boundary where it can (from 1). */
+  strike?: { kind: Strike; nth: number };
   /** A deliberate bug that must be caught. */
   mutant?: Mutant;
   /** Keep a trace of what happened, one line each. */
@@ -44,6 +46,8 @@ export interface SimulationReport {
   state: State;
   events: RunEvent[];
   effects: readonly OutsideEffect[];
+  /** At how many boundaries each kind of strike could have hit. */
+  boundaries: ReadonlyMap<Strike, number>;
   /** ms of virtual time. */
   tookMs: number;
 }
@@ -73,6 +77,7 @@ class Simulation {
   private readonly fresh: FreshRun;
   private readonly began: number;
   private endedAt: number | null = null;
+  private readonly boundaries = new Map<Strike, number>();
   /** How many faults there are, against the usual. */
   private readonly weather: number;
 
@@ -91,13 +96,14 @@ class Simulation {
     const ledger = new SimulatedLedger(() => clock.now, journal, {
       dealsDeadClaims: mutant === 'deals-dead-claims', unfenced: mutant === 'claims-unfenced', unaware: mutant === 'claims-unfenced',
     });
-    const outside = new EffectWorld(() => clock.now, (effect) => {
+    const outside = new EffectWorld(() => clock.now, scenario.outputs ?? {}, (effect) => {
       this.note(() => `OUTSIDE ${effect.tool} ${effect.key.slice(0, 10)}${effect.undoes ? ' undoes' : ''}`);
       judge.effect(effect);
     });
     this.stage = {
       clock, random, journal, ledger, outside, scenario, judge, mutant, processes: new Processes(clock, random, scenario.oneHost),
       fault: (p) => this.faulty() && random.chance(Math.min(0.5, p * this.weather)), trace: (line) => this.note(line),
+      whims: !this.options.calm, strikes: (kind, where) => this.strikes(kind, where),
     };
     this.fresh = freshRun(scenario, ledger.incarnation, options.seed);
     this.people = new People(this.stage, (message, hear) => this.carry(message, hear), () => !this.faulty());
@@ -112,10 +118,28 @@ class Simulation {
     return this.options.mode === 'safety' || this.clock.now - this.began < FAULTY_MS;
   }
 
+  private strikes(kind: Strike, where: string): boolean {
+    const n = (this.boundaries.get(kind) ?? 0) + 1;
+    this.boundaries.set(kind, n);
+    const { strike } = this.options;
+    if (strike?.kind !== kind || strike.nth !== n) return false;
+    this.note(() => `STRIKE ${n}: ${kind} (${where})`);
+    return true;
+  }
+
+  /** Between two batches whoever operates the run may roll, restore or reset it. */
+  private committed(where: string, execution: SimulatedExecution): void {
+    if (this.stage.judge.reference.end) return;
+    if (this.strikes('run continued as new', where)) this.clock.after(1, () => execution.wishRoll());
+    if (this.strikes('run restored, the old execution alive', where)) this.clock.after(1, () => this.restore(execution));
+    if (this.strikes('run reset to an older state', where)) this.clock.after(1, () => this.reset(execution));
+  }
+
   private open(epoch: number, from?: State): SimulatedExecution {
-    const execution = new SimulatedExecution({
+    const execution: SimulatedExecution = new SimulatedExecution({
       stage: this.stage, runId: this.runId, epoch, executionId: `x${this.executions.length + 1}`, fresh: this.fresh,
       roll: () => this.clock.after(this.random.delay(10, 2_000), () => { if (this.stage.journal.epoch === epoch) this.open(epoch); }),
+      committed: (where) => this.committed(where, execution),
     }, from);
     this.executions.push(execution);
     return execution;
@@ -146,7 +170,7 @@ class Simulation {
     judge.finish(outside.effects, this.options.mode === 'liveness', this.random.int(0, 1_000_000));
     return {
       seed: this.options.seed, mode: this.options.mode, violations: judge.violations, trace: this.trace, state: judge.reference,
-      events: this.stage.journal.all(), effects: outside.effects, tookMs: this.clock.now - this.began,
+      events: this.stage.journal.all(), effects: outside.effects, boundaries: this.boundaries, tookMs: this.clock.now - this.began,
     };
   }
 

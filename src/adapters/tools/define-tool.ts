@@ -1,9 +1,10 @@
 // The door through which a tool comes in: checks a declaration once, when the module that holds it is loaded, and derives
-// from it what the law pins (the manifest) and what a model is shown (the JSON schema of the arguments).
+// from it what a model is shown (the JSON schema of the arguments); what the law pins is core/tool.ts.
 // Never runs a tool and never reads configuration. A fault in a declaration is a defect of the tool's author, so it throws.
 import { z } from 'zod';
 import type { Json } from '../../core/canonical';
-import type { Effect, ToolManifest } from '../../core/run';
+import type { Effect } from '../../core/run';
+import { TOOL_LIMITS } from '../../core/tool';
 import type { ToolDefinition } from '../../ports/tool';
 import type { ModelToolSpec } from '../../ports/model';
 
@@ -13,14 +14,7 @@ const NAME = /^[a-z][a-z0-9_]{0,63}$/;
 const SEMVER = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/;
 const EFFECTS: Effect[] = ['none', 'reversible', 'manual', 'irreversible'];
 
-/** Limits of a declaration: [least, most, what stands when nothing is said]. Times in ms. */
-const LIMITS = {
-  maxAttempts: [1, 20, 3],
-  timeoutMs: [100, 3_600_000, 60_000],
-  sendWindowMs: [1_000, 3_600_000, 60_000],
-  backoffMs: [1, 60_000, 1_000],
-  concurrency: [1, 1_000, 16],
-} as const;
+export { toolManifest } from '../../core/tool';
 
 /**
  * Checks a tool's declaration and answers it unchanged.
@@ -58,7 +52,7 @@ function faultOfEffect(tool: ToolDefinition): string | undefined {
 }
 
 function faultOfLimits(tool: ToolDefinition): string | undefined {
-  for (const [member, [least, most]] of Object.entries(LIMITS) as [keyof typeof LIMITS, readonly [number, number, number]][]) {
+  for (const [member, [least, most]] of Object.entries(TOOL_LIMITS) as [keyof typeof TOOL_LIMITS, readonly [number, number, number]][]) {
     const value = tool[member];
     if (value !== undefined && !(Number.isInteger(value) && value >= least && value <= most)) {
       return `\`${member}\` must be a whole number from ${least} to ${most}.`;
@@ -79,27 +73,9 @@ function faultOfSchema(tool: ToolDefinition): string | undefined {
   }
 }
 
-/** What the law needs to know of a tool, with the defaults filled in. */
-export function toolManifest(tool: ToolDefinition): ToolManifest {
-  return {
-    name: tool.name,
-    version: tool.version,
-    effect: tool.effect ?? 'irreversible',
-    hasLookUp: tool.lookUp !== undefined,
-    honoursKey: tool.honoursKey ?? false,
-    hasUndo: tool.undo !== undefined,
-    hasResourceVersion: tool.resourceVersion !== undefined,
-    localPrepare: tool.resourceVersion === undefined && tool.preview === undefined,
-    maxAttempts: tool.maxAttempts ?? LIMITS.maxAttempts[2],
-    timeoutMs: tool.timeoutMs ?? LIMITS.timeoutMs[2],
-    sendWindowMs: tool.sendWindowMs ?? LIMITS.sendWindowMs[2],
-    backoffMs: tool.backoffMs ?? LIMITS.backoffMs[2],
-  };
-}
-
 /** Most calls of this tool at once in one worker. */
 export function toolConcurrency(tool: ToolDefinition): number {
-  return tool.concurrency ?? LIMITS.concurrency[2];
+  return tool.concurrency ?? TOOL_LIMITS.concurrency[2];
 }
 
 /**
