@@ -37,6 +37,8 @@ const rooms = {
   },
   testing: { at: room('testing'), to: [room('testing'), room('core'), room('ports'), pkg('@ai-sdk/provider')], node: true },
   worker: { at: file('worker'), to: [allButWorkflows, anyPackage], node: true },
+  /** The process of an isolated tool: joins a configuration and one tool's code, beside the worker that joins the rest. */
+  toolProcess: { at: file('tool\\.process'), to: [room('activities'), room('adapters'), room('ports'), room('core')], node: true },
   cli: { at: room('cli'), to: [allButWorkflows, anyPackage], node: true },
   index: { at: file('index'), to: [allButRoots, file('worker'), pkg('zod')] },
 };

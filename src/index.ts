@@ -3,6 +3,8 @@
 // What is not named here is not public and may change in any version.
 export { z } from 'zod';
 export { defineTool, inputSchema, modelToolSpec, toolManifest } from './adapters/tools/define-tool';
+export { runProgram } from './adapters/tools/program';
+export type { ProgramEnd, ProgramOptions } from './adapters/tools/program';
 export { BUILT_IN_RULES, tablePolicy } from './adapters/policy/table';
 export type { PolicyRule, PolicyTable } from './adapters/policy/table-schema';
 export { ToolError } from './core/failure';

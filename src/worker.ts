@@ -18,12 +18,15 @@ import { tablePolicy } from './adapters/policy/table';
 import { openStores, type Stores } from './adapters/stores/open-stores';
 import { checkSearchAttributes } from './adapters/temporal/search-attributes';
 import { modelToolSpec, toolConcurrency } from './adapters/tools/define-tool';
+import { isolatedEnv, withIsolation } from './adapters/tools/isolated';
 import { TASK_QUEUE, workflowIdOf } from './messages';
 import type { ModelPort } from './ports/model';
 import type { ToolDefinition } from './ports/tool';
 
 export interface WorkerSettings {
   config: Config;
+  /** Absolute path of the module that exports `config`; needed when a tool has `isolation: 'process'`. */
+  configFile?: string;
   stateDir: string;
   /** Where relative paths of the configuration start; default the working folder. */
   folder?: string;
@@ -114,7 +117,7 @@ async function depsOf(settings: WorkerSettings, stores: Stores, connection: Nati
   return {
     ...stores,
     policy: config.policy ?? tablePolicy({ name: 'built-in', rules: [] }),
-    agents, tools,
+    agents, tools: withIsolation(tools, { file: settings.configFile, env: isolatedEnv(process.env, config.secrets) }),
     concurrencyOf: toolConcurrency,
     service: serviceResolver(config, stateDir),
     secret: secretResolver(config, folder),

@@ -1,14 +1,15 @@
 // Runs a tool that may be run (DESIGN 4, steps 4 to 6): heartbeats and lease, the send, then blob, settle, small answer.
 // After the effect nothing is repeated: what fails later makes the answer poorer, never the effect double. An end that cannot
 // be told is `unknown`, and the claim stays for the gate. Never throws.
-import { canonical, type Json } from '../core/canonical';
-import { ToolError, type ErrorClass, type Failure } from '../core/failure';
+import type { Json } from '../core/canonical';
+import type { ErrorClass, Failure } from '../core/failure';
 import type { ArtifactRef, Output } from '../core/run';
 import type { Asked } from '../core/wire';
 import type { CallNeed, CallResult } from '../core/world';
 import { crashPoint } from '../ports/crash-points';
 import type { Outcome } from '../ports/ledger';
 import type { ToolDefinition } from '../ports/tool';
+import { checkedResult } from './checked';
 import type { HandsDeps } from './deps';
 import { failure, failureOf } from './failures';
 import { watched, type Watch } from './heartbeat';
@@ -195,21 +196,4 @@ function renewal(deps: HandsDeps, { key, fence, leaseMs }: Claim): () => Promise
   };
 }
 
-/**
- * A tool's result as JSON that fits its schema. After an effect a result that does not is kept as it is, or as null when it
- * cannot be written down at all: the effect took place. A reader's is refused.
- */
-function checked({ tool, claim, asked }: Attempt, result: unknown): Json {
-  let parsed = result;
-  try {
-    if (tool.output && !asked.need.undoOf) parsed = tool.output.parse(result);
-  } catch (error) {
-    if (!claim) throw new ToolError('unknown', 'output-schema', `${tool.name} answered what its output schema refuses: ${failureOf(error).message}`);
-  }
-  try {
-    return parsed === undefined ? null : JSON.parse(canonical(parsed)) as Json;
-  } catch (error) {
-    if (claim) return null;
-    throw new ToolError('unknown', 'output-json', `${tool.name} answered what JSON cannot carry: ${failureOf(error).message}`);
-  }
-}
+const checked = ({ tool, claim, asked }: Attempt, result: unknown): Json => checkedResult(tool, { effect: claim !== null, undo: asked.need.undoOf !== undefined }, result);

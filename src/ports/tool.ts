@@ -65,6 +65,12 @@ export interface ToolDefinition<A = unknown, R = unknown> {
   timeoutMs?: number;
   sendWindowMs?: number;
   backoffMs?: number;
+  /**
+   * `process`: every function of the tool runs in a process of its own, with its own group. For tools that hold up the event loop,
+   * may crash, or must be ended for certain: while they run, heartbeats and cancels go on, and a signal that is ignored for two
+   * seconds ends the group. The process reads the configuration file again, with the worker's rights but without its secrets.
+   */
+  isolation?: 'process';
   /** Most calls of this tool at once in one worker. */
   concurrency?: number;
 }

@@ -35,6 +35,7 @@ function faultOf(tool: ToolDefinition): string | undefined {
   if (typeof tool.input?.parse !== 'function') return 'declare `input` as a schema with a parse function, e.g. z.strictObject({}).';
   if (tool.output !== undefined && typeof tool.output.parse !== 'function') return 'declare `output` as a schema with a parse function, or leave it out.';
   if (typeof tool.execute !== 'function') return 'give it an `execute` function.';
+  if (tool.isolation !== undefined && tool.isolation !== 'process') return '`isolation` must be "process", or be left out.';
   return faultOfEffect(tool) ?? faultOfLimits(tool) ?? faultOfSchema(tool);
 }
 

@@ -74,7 +74,7 @@ async function worker(place: Place, options: WorkerOptions): Promise<void> {
   const { apiKey, address = at.address, ...rest } = at.connectionOptions;
   const connection = { ...rest, address, ...(apiKey === undefined ? {} : { apiKey: typeof apiKey === 'function' ? apiKey() : apiKey }) };
   const running = await startWorker({
-    config, stateDir: place.stateDir, folder: path.dirname(file), connection, namespace: at.namespace, taskQueue: place.taskQueue, logFile: options.logFile, logLevel: options.logLevel,
+    config, configFile: file, stateDir: place.stateDir, folder: path.dirname(file), connection, namespace: at.namespace, taskQueue: place.taskQueue, logFile: options.logFile, logLevel: options.logLevel,
   });
   // The supervisor is gone: so is this worker.
   const orphaned = (): void => running.shutdown();
