@@ -11,5 +11,8 @@ export type { ScriptedAnswer, ScriptedModel } from './scripted-model';
 export { crashEverywhere } from './crash-everywhere';
 export type { CrashOptions, CrashReport, CrashScenario } from './crash-everywhere';
 export type { CrashRow, CrashToolRow } from './crash-table';
+export { startEffectServer } from './effect-server';
+export type { EffectServer, EffectServerOptions } from './effect-server';
+export type { LoggedEffect, LoggedRequestLine, ThingRules, Trouble } from './effect-log';
 export { simulate } from './simulator';
 export type { Mutant, SimulatedScenario, SimulateOptions, SimulationReport, Strike } from './simulator';
