@@ -24,9 +24,8 @@ const AWAY_MS = 2_000;
 
 export function makeCall(deps: HandsDeps): (asked: Asked<CallNeed>) => Promise<CallResult> {
   const running = new Map<string, number>();
-  return async (asked) => {
+  const made = async (asked: Asked<CallNeed>): Promise<CallResult> => {
     const { need } = asked;
-    crashPoint('call:before', need.tool);
     const early = await ready(deps, asked).catch((error: unknown): CallResult => ({ kind: 'failed', failure: failureOf(error), sent: false }));
     if ('kind' in early) return early;
     const count = running.get(need.tool) ?? 0;
@@ -37,6 +36,12 @@ export function makeCall(deps: HandsDeps): (asked: Asked<CallNeed>) => Promise<C
     } finally {
       running.set(need.tool, (running.get(need.tool) ?? 1) - 1);
     }
+  };
+  return async (asked) => {
+    crashPoint('call:before', asked.need.tool);
+    const result = await made(asked);
+    crashPoint('call:answer', asked.need.tool);
+    return result;
   };
 }
 
@@ -62,6 +67,7 @@ async function ready(deps: HandsDeps, asked: Asked<CallNeed>): Promise<CallResul
 async function claimed(deps: HandsDeps, attempt: Attempt): Promise<CallResult> {
   const owner: ClaimOwner = { ...deps.owner, taskToken: Context.current().info.base64TaskToken };
   let answer: ClaimAnswer;
+  crashPoint('call:ready', attempt.asked.need.tool);
   try {
     answer = await claim(deps, attempt, owner);
   } catch (error) {

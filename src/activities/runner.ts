@@ -43,6 +43,7 @@ async function attempted(deps: HandsDeps, attempt: Attempt, watch: Watch): Promi
     const undo = await undone(deps, need);
     if (watch.signal.aborted) return await givenUp(deps, claim, watch);
     sending = true;
+    crashPoint('call:sending', need.tool);
     value = checked(attempt, await inTime(send(attempt, call, undo), watch));
   } catch (error) {
     if (!sending && watch.signal.aborted) return givenUp(deps, claim, watch);

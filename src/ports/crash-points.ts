@@ -10,7 +10,11 @@ export function installCrashPoint(handler: CrashPoint): void {
   reached = handler;
 }
 
-/** Marks a point: `name` is closed (`append:before`, `append:after`, `call:claimed`, …), `detail` a tool or an event type. */
+/**
+ * Marks a point. `detail` is a tool or the type of a batch's last event. The names, in the order of a call with an effect:
+ * `append:before`, `append:after`, `call:before`, `call:ready` (before the claim), `call:claimed`, `call:sending`, `call:sent`
+ * (before the blob), `call:blob` (before the settlement), `call:settled`, `call:answer` (before the activity returns).
+ */
 export function crashPoint(name: string, detail: string): void {
   reached(name, detail);
 }
