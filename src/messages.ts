@@ -15,10 +15,16 @@ export const workflowIdOf = (runId: string): string => `run/${runId}`;
 
 type Guard = (body: Record<string, unknown>) => boolean;
 const text = (v: unknown, max = 4096): v is string => typeof v === 'string' && v.length > 0 && v.length <= max;
-const isOutput = (v: unknown): boolean => typeof v === 'object' && v !== null && ('value' in v || 'ref' in v);
+const isRef = (v: unknown): boolean => typeof v === 'object' && v !== null && /^[0-9a-f]{64}$/.test(String((v as { sha256?: unknown }).sha256))
+  && Number.isSafeInteger((v as { bytes?: unknown }).bytes);
+/** A value stands in state and events, so that a larger one has to come as an artifact's reference. */
+const isOutput = (v: unknown): boolean => typeof v === 'object' && v !== null
+  && ('ref' in v ? isRef(v.ref) : 'value' in v && v.value !== undefined && JSON.stringify(v.value).length <= LIMITS.artifactBytes);
 
 const BODIES: Record<MessageBody['kind'], Guard> = {
-  approve: (b) => text(b.approvalId, 100),
+  approve: (b) => text(b.approvalId, 100) && (b.grant === undefined || isTerms(b.grant)),
+  edit: (b) => text(b.approvalId, 100) && isOutput(b.args),
+  revoke: (b) => text(b.grantId, 100),
   reject: (b) => text(b.approvalId, 100) && typeof b.reason === 'string' && b.reason.length <= 4096,
   answer: (b) => text(b.questionId, 100) && isOutput(b.answer),
   cancel: (b) => typeof b.reason === 'string' && b.reason.length <= 4096,
@@ -30,6 +36,15 @@ const BODIES: Record<MessageBody['kind'], Guard> = {
   settle: (b) => ['partial', 'retry', 'skip', 'fail'].includes(String(b.as)) && (b.as !== 'skip' || text(b.stepId, 100)),
   extend: (b) => isBudget(b.budget),
 };
+
+/** At most eight members, each a short text. */
+function isTerms(v: unknown): boolean {
+  if (typeof v !== 'object' || v === null) return false;
+  const { forMs, where, ...rest } = v as Record<string, unknown>;
+  const texts = where === undefined || (typeof where === 'object' && where !== null && !Array.isArray(where)
+    && Object.keys(where).length > 0 && Object.keys(where).length <= 8 && Object.entries(where).every(([name, wanted]) => text(name, 200) && text(wanted, 500)));
+  return Object.keys(rest).length === 0 && texts && (forMs === undefined || (Number.isSafeInteger(forMs) && (forMs as number) > 0));
+}
 
 function isBudget(v: unknown): boolean {
   if (typeof v !== 'object' || v === null) return false;

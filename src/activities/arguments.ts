@@ -3,7 +3,7 @@
 // The digest never covers a secret's value, only its name. Throws ToolError `argument`, `permission` or `artifact`.
 import { canonical, digestOf, type Json } from '../core/canonical';
 import { ToolError } from '../core/failure';
-import { bind, type ArtifactPointer } from '../core/rules/binding';
+import { bind, faultsInEdited, type ArtifactPointer } from '../core/rules/binding';
 import type { ArtifactRef, Output } from '../core/run';
 import type { ToolDefinition } from '../ports/tool';
 import type { CallArgs } from '../core/world';
@@ -21,6 +21,15 @@ export async function boundArgs(artifacts: ArtifactsPort, call: CallArgs, prepar
   const bound = bind(written, call.inputs);
   if ('fault' in bound) throw new ToolError('argument', 'binding', bound.fault);
   return { args: bound.ok, digest: digestOf(bound.ok) };
+}
+
+/** Arguments that a person has edited. What they point to must be of this run. */
+export async function editedArgs(artifacts: ArtifactsPort, call: CallArgs, known: (sha256: string) => Promise<boolean>): Promise<Bound> {
+  const bound = await boundArgs(artifacts, call, true);
+  const { faults, pointers } = faultsInEdited(bound.args);
+  if (faults.length > 0) throw new ToolError('argument', 'edited', `The edited arguments cannot be used: ${faults.join('; ')}.`);
+  for (const sha256 of pointers) if (!(await known(sha256))) throw new ToolError('argument', 'edited', `The edited arguments point to artifact ${sha256.slice(0, 16)}, which this run does not know.`);
+  return bound;
 }
 
 async function writtenArgs(artifacts: ArtifactsPort, { args, argsRef, at }: CallArgs): Promise<Json> {

@@ -6,6 +6,7 @@ import type { Json } from '../core/canonical';
 import type { RunSpec } from '../core/run';
 import type { ArtifactsPort } from '../ports/artifacts';
 import type { ModelMessage, ModelToolSpec } from '../ports/model';
+import { withEdit } from './edited';
 import { resultOf, type Detail } from './results';
 import type { Transcript, Turn } from './transcript';
 
@@ -29,6 +30,8 @@ export interface Asking {
   prompts: Readonly<Record<string, string>>;
   spec: Pick<RunSpec, 'input'>;
   tools: ModelToolSpec[];
+  /** Names of argument members that are never shown, by tool. */
+  sensitive?: ReadonlyMap<string, readonly string[]>;
   /** Reasons against the last proposal, also those that the journal does not hold. */
   rejected: string[];
   maxInputTokens: number;
@@ -82,7 +85,7 @@ async function render(asking: Asking, room: Room, artifacts: Bytes): Promise<Mod
     const latest = index === transcript.turns.length - 1;
     const brief = latest ? room.latestBrief : index < room.briefTurns;
     const said = room.latestBrief ? { ...turn, notes: newest(turn.notes) } : turn;
-    return turnMessages(said, transcript, { inlineBytes: latest ? room.latestBytes : 0, brief, readOn }, artifacts);
+    return turnMessages(said, asking, { inlineBytes: latest ? room.latestBytes : 0, brief, readOn }, artifacts);
   }));
   const told = new Set(transcript.turns.flatMap((turn) => turn.reasons));
   const untold = asking.rejected.filter((reason) => !told.has(reason));
@@ -107,18 +110,21 @@ async function firstText({ transcript, spec }: Asking, room: Room, artifacts: By
   return parts.join('\n\n');
 }
 
-async function turnMessages(turn: Turn, transcript: Transcript, detail: Detail, artifacts: Bytes): Promise<ModelMessage[]> {
+async function turnMessages(turn: Turn, asking: Asking, detail: Detail, artifacts: Bytes): Promise<ModelMessage[]> {
   const { text, calls } = turn.answer;
   const said: ModelMessage = { role: 'assistant', text: text === '' && calls.length === 0 ? '(no answer)' : text, calls: calls.map(({ id, tool, args }) => ({ id, tool: nameFor(tool), args })) };
-  const results = await Promise.all(calls.map(async (call): Promise<ModelMessage> => ({ role: 'tool', id: call.id, tool: nameFor(call.tool), result: await callResult(call, turn, transcript, detail, artifacts) })));
+  const results = await Promise.all(calls.map(async (call): Promise<ModelMessage> => ({ role: 'tool', id: call.id, tool: nameFor(call.tool), result: await callResult(call, turn, asking, detail, artifacts) })));
   return [said, ...results, ...notes(calls.length === 0 && turn.reasons.length > 0 ? [refusedText(turn.reasons)] : []), ...notes(turn.notes)];
 }
 
 /** Exactly one result for each call: an error, the reasons of a refused proposal, or what came of its steps. */
-async function callResult(call: Turn['answer']['calls'][number], turn: Turn, transcript: Transcript, detail: Detail, artifacts: Bytes): Promise<Json> {
+async function callResult(call: Turn['answer']['calls'][number], turn: Turn, { transcript, sensitive }: Asking, detail: Detail, artifacts: Bytes): Promise<Json> {
   if (call.error !== undefined) return { error: 'model-output', message: call.error };
   if (call.steps.some((id) => !turn.accepted.has(id))) return { error: 'refused', message: turn.reasons.join(' ') };
-  const results = await Promise.all(call.steps.map(async (id) => [id, await resultOf(transcript.steps.get(id), detail, artifacts)] as const));
+  const results = await Promise.all(call.steps.map(async (id) => {
+    const edit = transcript.edited.get(id);
+    return [id, await withEdit(await resultOf(transcript.steps.get(id), detail, artifacts), edit, sensitive?.get(edit?.tool ?? '') ?? [], detail, artifacts)] as const;
+  }));
   const [only] = results;
   // A plain call is one step; a proposal of several answers by step id, which later calls may refer to.
   if (call.tool !== 'propose_plan' && only) return detail.brief || only[1] === null || typeof only[1] !== 'object' ? only[1] : { step: only[0], ...(only[1] as object) } as Json;

@@ -55,7 +55,8 @@ async function plan(deps: ModelDeps, { asked, transcript, prompts, port, signal 
   const tools = toolsOf(deps, transcript);
   const specs = [...[...tools.values()].map((tool) => deps.spec(tool)), PROPOSE_PLAN];
   const spec = (await readJson(deps.artifacts, transcript.created.inputRef)) as unknown as RunSpec;
-  const messages = await assemble({ transcript, prompts, spec, tools: specs, rejected: need.rejected, maxInputTokens: need.maxInputTokens }, deps.artifacts);
+  const sensitive = new Map([...tools.values()].map((tool) => [tool.name, tool.sensitive ?? []]));
+  const messages = await assemble({ transcript, sensitive, prompts, spec, tools: specs, rejected: need.rejected, maxInputTokens: need.maxInputTokens }, deps.artifacts);
   const answer = await port.generate({ messages, tools: specs, maxOutputTokens: need.maxOutputTokens, signal });
   const usage = used(answer, 0);
   if (answer.finish === 'content-filter') return failed(filtered(port), usage);

@@ -2,11 +2,12 @@
 // them with secrets as names, reads the resource version, stores the preview and asks policy. Changes nothing outside.
 // Never throws: a fault is a failed result with a class.
 import { canonical } from '../core/canonical';
+import { fitsTerms } from '../core/rules/grants';
 import type { ArtifactRef } from '../core/run';
 import type { Asked } from '../core/wire';
 import type { PrepareNeed, PrepareResult } from '../core/world';
 import type { ToolCall, ToolDefinition } from '../ports/tool';
-import { boundArgs, parsedArgs } from './arguments';
+import { boundArgs, editedArgs, parsedArgs } from './arguments';
 import type { HandsDeps } from './deps';
 import { failureOf } from './failures';
 import { watched } from './heartbeat';
@@ -31,7 +32,7 @@ export function makePrepare(deps: HandsDeps): (asked: Asked<PrepareNeed>) => Pro
 async function prepared(deps: HandsDeps, asked: Asked<PrepareNeed>, signal: AbortSignal): Promise<PrepareResult> {
   const { need, runId } = asked;
   const tool = toolOf(deps, need.tool, need.version);
-  const bound = await boundArgs(deps.artifacts, need.call, false);
+  const bound = need.edited ? await editedArgs(deps.artifacts, need.call, (sha256) => deps.journal.refersTo(runId, sha256)) : await boundArgs(deps.artifacts, need.call, false);
   const args = await parsedArgs(deps.artifacts, tool, bound.args, deps.secret);
   const inputRef = await inputRefOf(deps, runId);
   const call = await toolCallOf(deps, { runId, inputRef, callId: need.callId, attempt: 0, key: need.key, resourceVersion: null, signal });
@@ -41,8 +42,10 @@ async function prepared(deps: HandsDeps, asked: Asked<PrepareNeed>, signal: Abor
   });
   const resourceVersion = tool.resourceVersion ? await tool.resourceVersion(args, call) : null;
   const previewRef = policy.decision === 'ask' ? await preview(deps, tool, args, call) : undefined;
+  const fits = (need.grants ?? []).filter(({ where }) => fitsTerms(bound.args, where)).map(({ grantId }) => grantId);
   return {
-    kind: 'prepared', argsDigest: bound.digest, resourceVersion, policy, ledgerIncarnation: await deps.ledger.incarnation(), ...(previewRef ? { previewRef } : {}),
+    kind: 'prepared', argsDigest: bound.digest, resourceVersion, policy, ledgerIncarnation: await deps.ledger.incarnation(),
+    ...(previewRef ? { previewRef } : {}), ...(fits.length > 0 ? { fits } : {}),
     args: await storeOutput(deps.artifacts, bound.args, { name: `${need.stepId}-arguments.json`, summary: `arguments of ${tool.name}` }),
   };
 }

@@ -32,6 +32,8 @@ export interface Transcript {
   /** Steps that no model made: those of a declared plan. */
   declared: StepOutline[];
   steps: Map<string, StepEnd>;
+  /** Steps whose arguments a person changed before the call was made. */
+  edited: Map<string, { by: string; tool: string; args: Output }>;
   /** The newest answers, at most `MAX_TURNS`. */
   turns: Turn[];
   /** How many answers came before those. */
@@ -56,7 +58,7 @@ interface Reading extends Omit<Transcript, 'created' | 'turns' | 'olderTurns'> {
  * answer is missing or damaged: nothing partial is ever shown to a model.
  */
 export async function readTranscript(journal: JournalPort, artifacts: ArtifactsPort, runId: string, upTo: number): Promise<Transcript> {
-  const reading: Reading = { created: null, goal: '', declared: [], steps: new Map(), turns: [], notes: [], planCalls: new Set(), messages: [] };
+  const reading: Reading = { created: null, goal: '', declared: [], steps: new Map(), edited: new Map(), turns: [], notes: [], planCalls: new Set(), messages: [] };
   for (let after = 0, more = true; more && after < upTo; ) {
     const page = await journal.read(runId, after);
     for (const event of page.events) if (event.seq <= upTo) take(reading, event);
@@ -68,8 +70,8 @@ export async function readTranscript(journal: JournalPort, artifacts: ArtifactsP
   for (const { text, actor, notes, at } of reading.messages.reverse()) notes.splice(at, 0, `Note from ${actor}: ${asText(await loadOutput(artifacts, text))}`);
   const older = reading.turns.slice(0, Math.max(0, reading.turns.length - MAX_TURNS));
   const turns = await Promise.all(reading.turns.slice(older.length).map(async ({ output, text, ...turn }) => ({ ...turn, answer: await answerOf(artifacts, output, text) })));
-  const { created, goal, declared, steps } = reading;
-  return { created, goal, declared, steps, turns, olderTurns: older.length, notes: [...reading.notes, ...older.flatMap((turn) => turn.notes)] };
+  const { created, goal, declared, steps, edited } = reading;
+  return { created, goal, declared, steps, edited, turns, olderTurns: older.length, notes: [...reading.notes, ...older.flatMap((turn) => turn.notes)] };
 }
 
 function take(to: Reading, event: RunEvent): void {
@@ -86,6 +88,12 @@ function take(to: Reading, event: RunEvent): void {
       const turn = turnBy(to, event.data.by);
       if (turn) turn.reasons.push(...event.data.reasons);
       else notesOf(to).push(`The plan was refused: ${event.data.reasons.join(' ')}`);
+      return;
+    }
+    case 'CallPrepared': {
+      const { stepId, tool, args, edited } = event.data;
+      if (edited) to.edited.set(stepId, { by: edited.by.id, tool, args });
+      else to.edited.delete(stepId);
       return;
     }
     case 'StepCompleted': to.steps.set(event.data.stepId, { is: 'done', output: event.data.output }); return;

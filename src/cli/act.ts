@@ -30,16 +30,16 @@ export function act<A extends unknown[]>(body: (place: Place, ...args: A) => Pro
 
 const FINE: ReadonlySet<string> = new Set(['done', 'granted', 'counted', 'rejected', 'already-decided']);
 
-/** Says what came of a message; answers the exit code. `notTaken` tells that somebody had decided otherwise before. */
-export function tellDelivery(runId: string, delivery: Delivery, options: CommonOptions, notTaken?: string): number {
-  if (options.json) json({ runId, ...delivery });
+/** Says what came of a message; answers the exit code. `notTaken` tells that somebody had decided otherwise before, `about` which of several. */
+export function tellDelivery(runId: string, delivery: Delivery, options: CommonOptions, notTaken?: string, about?: string): number {
+  if (options.json) json({ runId, ...(about === undefined ? {} : { id: about }), ...delivery });
   if (!delivery.known) {
     if (!options.json) say(delivery.why);
     return delivery.state === 'unreachable' ? EXIT.unreachable : EXIT.error;
   }
   const { kind, text } = delivery.answer;
   const fine = FINE.has(kind) && notTaken === undefined;
-  if (!options.json) say(`${runId}: ${notTaken ?? ''}${asTyped(text)}`);
+  if (!options.json) say(`${about ?? runId}: ${notTaken ?? ''}${asTyped(text)}`);
   return fine ? EXIT.done : EXIT.error;
 }
 

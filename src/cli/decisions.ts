@@ -1,11 +1,23 @@
-// What became of a decision that met an earlier one: the same again is fine, another one was not taken, and its sender must hear so.
-// Reads the journal, which alone says what was decided; decides nothing.
+// Decisions as they are sent: each has an id made of what it says and who says it, so that the same decision again is the same
+// message; it counts once and hears the same answer, also after the run has closed. One that met an earlier one: the same again is
+// fine, another was not taken, and its sender must hear so. The journal alone says what was decided.
 import type { LonghaulClient } from '../client/client';
 import type { Delivery } from '../client/types';
-import { canonical } from '../core/canonical';
+import { canonical, digestOf, type Json } from '../core/canonical';
 import type { RunEvent } from '../core/events';
 import type { MessageBody } from '../core/message';
 import type { Output } from '../core/run';
+import { tellDelivery } from './act';
+import { actorOf, type DeciderOptions } from './options';
+import type { Place } from './place';
+
+/** Sends a decision under the id that belongs to it; `about` stands before what is said of it. */
+export async function decide(place: Place, runId: string, body: MessageBody, options: DeciderOptions, about?: string): Promise<number> {
+  const messageId = options.messageId ?? `cli-${digestOf({ body: body as unknown as Json, by: actorOf(options).id }).slice(0, 32)}`;
+  const client = await place.client();
+  const delivery = await client.message(runId, body, { actor: actorOf(options), messageId });
+  return tellDelivery(runId, delivery, options, await notTaken(client, runId, body, delivery), about);
+}
 
 const WORD: Partial<Record<MessageBody['kind'], string>> = { answer: 'answer' };
 

@@ -69,6 +69,13 @@ function number(part: string, value: number): number {
   throw new Stop(EXIT.usage, `--budget cannot read "${part}"; write e.g. --budget calls=50,usd=0.5,wall=30m.`);
 }
 
+/** A time such as `2h`, in ms. */
+export function durationOf(option: string, text: string): number {
+  const ms = durationMs(text);
+  if (ms !== null) return ms;
+  throw new Stop(EXIT.usage, `${option} needs a time such as 90s, 30m, 2h or 1d, not "${text}".`);
+}
+
 /** JSON given as it is, or as `@FILE`. */
 export function jsonOf(option: string, text: string): Json {
   try {

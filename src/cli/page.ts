@@ -3,6 +3,7 @@
 import pc from 'picocolors';
 import { isSettled } from '../core/lookups';
 import type { RunRow, WaitRow } from '../core/row';
+import { wordsOfGrant } from '../core/rules/grants';
 import type { State, StepState } from '../core/state';
 import { budgetWords, command, count, distance, line, time } from './print';
 
@@ -23,7 +24,8 @@ export function waitLines(wait: WaitRow): string[] {
   return [
     `  ${pc.bold(`waits for ${line(wait.what, 200)}`)}`,
     `    for whom     ${wait.who.length > 0 ? wait.who.join(', ') : 'anyone who may reach this run'}`,
-    `    until        ${wait.until === null ? 'no end' : `${time(wait.until)} (${distance(wait.until)})`}`,
+    ...(wait.risk ? [`    effect       ${wait.risk}`] : []),
+    `    until        ${wait.until === null ? 'no end' : `${time(wait.until)} (${distance(wait.until)})`}${wait.reminded ? `, reminded ${count(wait.reminded, 'time')}` : ''}`,
     `    what then    ${thenWords(wait.then)}`,
     `    decide       ${command(wait.command)}`,
   ];
@@ -39,8 +41,15 @@ export function pageOfRun(row: RunRow, state: State): string {
     `  epoch        ${row.epoch}, ${count(row.version, 'event')}`,
   ];
   for (const wait of row.waits) lines.push('', ...waitLines(wait));
-  lines.push(...planLines(state), ...budgetLines(row), ...artifactLines(state), ...reportLines(state));
+  lines.push(...grantLines(state), ...planLines(state), ...budgetLines(row), ...artifactLines(state), ...reportLines(state));
   return lines.join('\n');
+}
+
+function grantLines({ grants = [], end }: State): string[] {
+  if (end || grants.length === 0) return [];
+  return ['', '  standing approvals', ...grants.flatMap((grant) => [
+    `    ${grant.grantId}  by ${actorName(grant.by)}: ${wordsOfGrant(grant)}, used ${count(grant.uses, 'time')}`, `      end it       ${command(`longhaul approvals revoke ${grant.grantId}`)}`,
+  ])];
 }
 
 function planLines(state: State): string[] {

@@ -2,6 +2,7 @@
 import pc from 'picocolors';
 import type { EventData, EventType, GateDecision, RunEvent } from '../core/events';
 import { iso } from '../core/iso';
+import { wordsOfGrant } from '../core/rules/grants';
 import type { Output } from '../core/run';
 import { amount, budgetWords, columnsOf, count, line } from './print';
 
@@ -28,10 +29,15 @@ const TELL: Teller = {
   HumanDecisionRequested: (d) => `${d.decisionId} ${d.callId}: ${d.why}`,
   HumanDecided: (d) => `${d.callId} ${d.verdict} by ${d.actor.id}${d.reference ? `: ${d.reference}` : ''}`,
   ApprovalRequested: (d) => `${d.approvalId} for ${d.binding.tool} ${d.callId}, until ${iso(d.expiresAt)}, then ${d.onDeadline.then} (rule ${d.rule.rule})`,
-  ApprovalGranted: (d) => `${d.approvalId} by ${names(d.actors.map((actor) => actor.id))}${d.final ? '' : ', more must approve'}`,
+  ApprovalGranted: (d) => `${d.approvalId} by ${names(d.actors.map((actor) => actor.id))}${d.grantId ? ` (grant ${d.grantId})` : ''}${d.final ? '' : ', more must approve'}`,
   ApprovalRejected: (d) => `${d.approvalId} by ${d.actor.id}${d.reason ? `: ${d.reason}` : ''}`,
   ApprovalExpired: (d) => d.approvalId,
   ApprovalVoided: (d) => `${d.approvalId}: ${d.why}`,
+  CallEdited: (d) => `${d.callId} by ${d.actor.id}: ${outputOf(d.args)}`,
+  EditRefused: (d) => `${d.stepId}: ${d.failure.message}`,
+  GrantGiven: (d) => `${d.grantId} by ${d.by.id}: ${wordsOfGrant(d)}`,
+  GrantRevoked: (d) => `${d.grantId} by ${d.actor.id}`,
+  WaitReminded: (d) => `${d.waitId}, ${d.n === 1 ? 'once' : `${d.n} times`} so far`,
   WaitStarted: (d) => `${d.stepId} until ${iso(d.wakeAt)}`,
   WaitSatisfied: (d) => d.stepId,
   QuestionOpened: (d) => `${d.questionId} ${d.question}`,

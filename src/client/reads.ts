@@ -105,10 +105,17 @@ export async function resultOf(stores: ClientStores, runId: string, signal?: Abo
   }
 }
 
+/** Rows of one look at the journal. */
+const PAGE = 500;
+
 /** What people are asked for, over all runs, soonest end first. */
-export async function inboxOf(stores: ClientStores, limit = 500): Promise<{ run: RunRow; wait: WaitRow }[]> {
+export async function inboxOf(stores: ClientStores): Promise<{ run: RunRow; wait: WaitRow }[]> {
   const kinds: WaitRow['kind'][] = ['approval', 'question', 'decision', 'blocked', 'budget', 'paused'];
-  const rows = await stores.journal.list({ waitingFor: kinds, limit });
+  const rows: RunRow[] = [];
+  for (let page: RunRow[] | undefined; page === undefined || page.length === PAGE;) {
+    page = await stores.journal.list({ waitingFor: kinds, limit: PAGE, ...(rows.length > 0 ? { before: rows.at(-1)?.runId } : {}) });
+    rows.push(...page);
+  }
   const open = rows.flatMap((run) => run.waits.filter((wait) => kinds.includes(wait.kind)).map((wait) => ({ run, wait })));
   return open.sort((a, b) => (a.wait.until ?? Infinity) - (b.wait.until ?? Infinity) || a.wait.since - b.wait.since);
 }

@@ -8,6 +8,7 @@ import { expireApproval } from './rules/approvals';
 import { breach } from './rules/budgets';
 import { cancelProgress } from './rules/cancellation';
 import { endOrStop, skipOne } from './rules/ending';
+import { remind } from './rules/reminders';
 import { expireQuestion, openWait, wake } from './rules/waits';
 import type { Usage } from './run';
 import type { State } from './state';
@@ -39,7 +40,12 @@ function deadlines(state: State, now: number): Draft[] {
   const question = byId(state.questions).find((asked) => asked.expiresAt !== null && asked.expiresAt <= now);
   if (question) return expireQuestion(state, question, now);
   const step = state.steps.find((one) => one.action.type === 'wait' && one.status === 'active' && (one.wakeAt ?? 0) <= now);
-  return step ? wake(step) : [];
+  if (step) return wake(step);
+  for (const asked of [...byId(state.approvals), ...byId(state.questions)]) {
+    const reminder = remind(asked, now);
+    if (reminder) return [reminder];
+  }
+  return [];
 }
 
 function openOne(state: State, now: number): Draft | null {

@@ -9,6 +9,8 @@ import { approve, reject } from './rules/approvals';
 import { callReturned, prepareReturned } from './rules/calls';
 import { requestCancel } from './rules/cancellation';
 import { modelReturned } from './rules/models';
+import { edit } from './rules/edits';
+import { revoke } from './rules/grants';
 import * as people from './rules/people';
 import { checkPatch } from './rules/planning';
 import { gateReturned } from './rules/recovery';
@@ -62,8 +64,10 @@ function received(state: State, message: Message, now: number): Decision {
   if (state.end) return { events: [], answer: answer('closed', `The run is ${state.end.status}: ${state.end.summary}`.slice(0, 500)) };
   const { body } = message;
   switch (body.kind) {
-    case 'approve': return approve(state, message, body.approvalId, now);
+    case 'approve': return approve(state, message, body, now);
     case 'reject': return reject(state, message, body.approvalId, body.reason, now);
+    case 'edit': return edit(state, message, body.approvalId, body.args, now);
+    case 'revoke': return revoke(state, message, body.grantId);
     case 'answer': return answerQuestion(state, message, body.questionId, body.answer, now);
     case 'cancel': return people.cancel(state, message, body.reason, now);
     case 'pause': return people.pause(state, message, body.reason);

@@ -18,6 +18,8 @@ export type ApproverRule = {
   ownerMay: boolean;
   /** Name of the policy rule that asks. */
   rule: string;
+  /** May an approval be given for this kind of call for the rest of the run? Left out: not for an irreversible tool, else yes. */
+  mayGrant?: boolean;
 };
 
 /** What an approval is bound to; any change voids it. */
@@ -54,6 +56,8 @@ export interface EventData {
   CallPrepared: {
     callId: string; callSeq: number; stepId: string; tool: string; version: string; key: string;
     argsDigest: string; args: Output; resourceVersion: string | null; policy: PolicyVerdict; previewRef?: ArtifactRef; ledgerIncarnation?: string;
+    /** The arguments are a person's, who changed those of the approval that was open before. */
+    edited?: { by: Actor; approvalId: string };
   };
   ToolCallRequested: {
     callId: string; callSeq: number; stepId?: string; tool: string; version: string; key: string; attempt: number;
@@ -70,15 +74,26 @@ export interface EventData {
   HumanDecided: { decisionId: string; callId: string; verdict: 'happened' | 'not-happened' | 'give-up'; reference?: string; actor: Actor };
 
   ApprovalRequested: { approvalId: string; callId: string; binding: Binding; rule: ApproverRule; expiresAt: number; onDeadline: OnDeadline; previewRef?: ArtifactRef };
-  ApprovalGranted: { approvalId: string; callId: string; actors: Actor[]; final: boolean };
+  /** `grantId`: not said now, but by an earlier approval for the rest of the run. */
+  ApprovalGranted: { approvalId: string; callId: string; actors: Actor[]; final: boolean; grantId?: string };
   ApprovalRejected: { approvalId: string; callId: string; reason: string; actor: Actor };
   ApprovalExpired: { approvalId: string; callId: string };
   /** The prepared call no longer stands and is prepared anew; `approvalId` null when policy had allowed it without asking. */
   ApprovalVoided: { approvalId: string | null; callId: string; why: string };
 
+  /** A person changed the arguments of the call that was asked for: it is prepared anew with these, under another key. */
+  CallEdited: { approvalId: string; callId: string; stepId: string; args: Output; actor: Actor };
+  /** The edited arguments cannot be used; the step is prepared as it was, and asked for anew. */
+  EditRefused: { stepId: string; actor: Actor; failure: Failure };
+  /** Calls of this tool and major version whose arguments fit `where` count as approved by this person, until `until` (null: the run's end). */
+  GrantGiven: { grantId: string; approvalId: string; callId: string; tool: string; major: number; by: Actor; until: number | null; where?: Record<string, string> };
+  GrantRevoked: { grantId: string; actor: Actor };
+  /** `n` reminders are due by now; several that fell due while nothing ran are one event. */
+  WaitReminded: { waitId: string; n: number };
+
   WaitStarted: { waitId: string; stepId: string; wakeAt: number };
   WaitSatisfied: { waitId: string; stepId: string };
-  QuestionOpened: { questionId: string; stepId: string; question: string; expiresAt: number | null; onDeadline: OnDeadline };
+  QuestionOpened: { questionId: string; stepId: string; question: string; expiresAt: number | null; onDeadline: OnDeadline; who?: string[] };
   QuestionAnswered: { questionId: string; stepId: string; answer: Output; actor: Actor; by: 'person' | 'default' };
   QuestionExpired: { questionId: string; stepId: string };
 

@@ -21,6 +21,7 @@ const FOLDS: { [T in EventType]: Fold<T> } = {
   RecoveryChecked: calls.recoveryChecked, HumanDecisionRequested: calls.humanDecisionRequested, HumanDecided: calls.humanDecided,
   ApprovalRequested: waits.approvalRequested, ApprovalGranted: waits.approvalGranted, ApprovalRejected: waits.approvalRejected,
   ApprovalExpired: waits.approvalExpired, ApprovalVoided: waits.approvalVoided,
+  CallEdited: waits.callEdited, EditRefused: waits.editRefused, GrantGiven: waits.grantGiven, GrantRevoked: waits.grantRevoked, WaitReminded: waits.waitReminded,
   WaitStarted: waits.waitStarted, WaitSatisfied: waits.waitSatisfied,
   QuestionOpened: waits.questionOpened, QuestionAnswered: waits.questionAnswered, QuestionExpired: waits.questionExpired,
   FactConfirmed: run.factConfirmed, ArtifactProduced: run.artifactProduced,

@@ -22,6 +22,9 @@ export function askId(kind: 'approval' | 'question' | 'decision', runId: string,
   return `${letter}-${sha256Hex(`${kind}|${runId}|${n}`).slice(0, 12)}`;
 }
 
+/** Id of the grant that a person gives with an approval; unique over runs, since the approval's id is. */
+export const grantIdOf = (approvalId: string, actorId: string): string => `g-${sha256Hex(`grant|${approvalId}|${actorId}`).slice(0, 12)}`;
+
 /** Deterministic fraction in [0, 1) from a run's seed and a position: the only jitter in the law. */
 export function fractionOf(seed: string, position: string): number {
   return parseInt(sha256Hex(`${seed}|${position}`).slice(0, 8), 16) / 0x1_0000_0000;

@@ -3,8 +3,10 @@
 import type { Actor, Budget, Output } from './run';
 
 export type MessageBody =
-  | { kind: 'approve'; approvalId: string }
+  | { kind: 'approve'; approvalId: string; grant?: GrantTerms }
   | { kind: 'reject'; approvalId: string; reason: string }
+  | { kind: 'edit'; approvalId: string; args: Output }
+  | { kind: 'revoke'; grantId: string }
   | { kind: 'answer'; questionId: string; answer: Output }
   | { kind: 'cancel'; reason: string }
   | { kind: 'pause'; reason: string }
@@ -13,6 +15,12 @@ export type MessageBody =
   | { kind: 'resolve'; callId: string; verdict: 'happened' | 'not-happened' | 'give-up'; reference?: string }
   | { kind: 'settle'; as: 'partial' | 'retry' | 'skip' | 'fail'; stepId?: string }
   | { kind: 'extend'; budget: Budget };
+
+/**
+ * An approval for this kind of call for the rest of the run, or for `forMs`. `where`: members of the arguments by their path
+ * of names, each with the text that it must have; a text that ends in `*` stands for all that begin so.
+ */
+export interface GrantTerms { forMs?: number; where?: Record<string, string> }
 
 /** `messageId` is the sender's: the same id with the same content counts once, with other content it is refused. */
 export type Message = { messageId: string; actor: Actor; receivedAt?: number } & { body: MessageBody };

@@ -3,6 +3,8 @@
 // a need whose event is still to be written (I2); `advance` writes it.
 import { callIdOf, callKey, majorOf } from './keys';
 import { LAST_LOOKS_MS, argsOfCall, argsOfOutput, argsOfStep, callsOf, isReady, isSettled, ledgerOf, mayBegin, stepOf, toolOf } from './lookups';
+import { termsFor } from './rules/grants';
+import { nextReminder } from './rules/reminders';
 import type { ToolManifest } from './run';
 import type { CallState, EffectDone, State, StepState } from './state';
 import type { CallNeed, CheckpointNeed, GateNeed, ModelNeed, Need, PrepareNeed, TimerNeed } from './world';
@@ -17,7 +19,7 @@ export function needsOf(state: State, now: number): Need[] {
   for (const call of callsOf(state)) if (call.phase === 'ready' && call.dueAt <= now && room()) out.push(nextAttempt(state, call));
   for (const step of state.steps) {
     if (!room()) break;
-    if (isReady(state, step) && (step.wakeAt ?? 0) <= now) out.push(...beginStep(state, step));
+    if (isReady(state, step) && (step.wakeAt ?? 0) <= now) out.push(...beginStep(state, step, now));
   }
   if (wantsPlan(state)) out.push(planNeed(state));
   return out;
@@ -102,14 +104,14 @@ function gateNeed(state: State, call: CallState): GateNeed {
 }
 
 /** First need of a ready step: prepare for an effect, the request itself for a reader or a model. */
-function beginStep(state: State, step: StepState): Need[] {
+function beginStep(state: State, step: StepState, now: number): Need[] {
   const callSeq = state.callSeq + 1;
   const callId = callIdOf(callSeq);
   if (step.action.type === 'model') return [modelNeed(state, { callId, callSeq, purpose: 'step', stepId: step.id, upTo: state.version }, 1, false)];
   if (step.action.type !== 'tool') return [];
   const tool = toolOf(state, step.action.tool);
   if (!tool) return [];
-  if (tool.effect !== 'none') return [prepareNeed(state, step, tool)];
+  if (tool.effect !== 'none') return [prepareNeed(state, step, tool, now)];
   const fresh: CallState = {
     callId, callSeq, kind: 'tool', phase: 'ready', stepId: step.id, tool: tool.name, version: tool.version, effect: 'none', key: '',
     attempt: 0, failures: 0, dueAt: 0, resourceVersion: null, planVersion: step.since, approvedUntil: 0, gate: 0, absent: 0,
@@ -118,13 +120,15 @@ function beginStep(state: State, step: StepState): Need[] {
   return [callNeed(state, fresh, 1, false)];
 }
 
-function prepareNeed(state: State, step: StepState, tool: ToolManifest): PrepareNeed {
+function prepareNeed(state: State, step: StepState, tool: ToolManifest, now: number): PrepareNeed {
   const n = step.prepared + 1;
+  const grants = termsFor(state, tool, now);
   // Several steps may be prepared at once, so the call's own number is given when the answer is folded; the step's place keys the look.
   return {
     kind: 'prepare', id: `prepare:${step.id}#${n}`, begun: true, local: tool.localPrepare, n, stepId: step.id,
     tool: tool.name, version: tool.version, effect: tool.effect, owner: state.owner.id, agent: state.agent.name,
-    callId: `${step.id}#${n}`, key: '', call: argsOfStep(state, step), summary: `prepare ${tool.name}: ${step.title}`,
+    callId: `${step.id}#${n}`, key: '', call: step.edited ? argsOfOutput(step.edited.args) : argsOfStep(state, step),
+    ...(step.edited ? { edited: true as const } : {}), ...(grants ? { grants } : {}), summary: `prepare ${tool.name}: ${step.title}`,
   };
 }
 
@@ -141,6 +145,10 @@ function timers(state: State, now: number): TimerNeed[] {
     ...(callsOf(state).some((call) => call.phase === 'doubt') ? [timer('looks', state.cancel.deadline + LAST_LOOKS_MS, 'last looks')] : [])].filter((need) => need.dueAt > now);
   for (const approval of Object.values(state.approvals)) out.push(timer(`approval:${approval.approvalId}`, approval.expiresAt, 'approval expires'));
   for (const question of Object.values(state.questions)) if (question.expiresAt !== null) out.push(timer(`question:${question.questionId}`, question.expiresAt, 'question expires'));
+  for (const asked of [...Object.values(state.approvals), ...Object.values(state.questions)]) {
+    const dueAt = nextReminder(asked);
+    if (dueAt !== null) out.push(timer(`remind:${'approvalId' in asked ? asked.approvalId : asked.questionId}`, dueAt, 'reminder'));
+  }
   for (const step of state.steps) if (step.wakeAt !== undefined && !isSettled(step) && step.wakeAt > now) out.push(timer(`step:${step.id}`, step.wakeAt, step.title));
   return out.sort((a, b) => (a.id < b.id ? -1 : 1));
 }

@@ -3,10 +3,10 @@
 import type { Json } from './canonical';
 import type { ArtifactRef, Output } from './run';
 
-/** What happens when nobody answers in time. */
-export type OnDeadline =
+/** What happens when nobody answers in time, and how often who is asked is reminded before (rules/reminders.ts). */
+export type OnDeadline = { remindEveryMs?: number } & (
   | { then: 'cancel-run' } | { then: 'fail-step' } | { then: 'ask-again' }
-  | { then: 'escalate'; escalateTo: string[] } | { then: 'continue'; default: Json };
+  | { then: 'escalate'; escalateTo: string[] } | { then: 'continue'; default: Json });
 
 /** A thing outside whose version must not have changed when the step acts. */
 export interface Premise { resource: string; version: Json }

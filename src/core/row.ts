@@ -1,6 +1,6 @@
 // The list row of a run: what lists, the inbox and search attributes show. Written with every batch in the same transaction.
 // Shapes only; summary.ts makes them from a state.
-import type { Actor, ArtifactRef } from './run';
+import type { Actor, ArtifactRef, Effect } from './run';
 
 /** One open wait as lists show it. */
 export interface WaitRow {
@@ -17,6 +17,10 @@ export interface WaitRow {
   /** The exact command that decides it, without the leading `npx`. */
   command: string;
   since: number;
+  /** What the call does to the outside, where a call is asked about. */
+  risk?: Effect;
+  /** Reminders so far. */
+  reminded?: number;
 }
 
 /** The list row of a run: a pure projection of state (core/summary.ts), written with every batch. */

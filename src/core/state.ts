@@ -28,6 +28,8 @@ export interface StepState extends StepOutline {
   /** Opened question or wait of the step. */
   waitId?: string;
   wakeAt?: number;
+  /** Arguments that a person put in place of the step's own. `fresh`: the editor's approval of them still counts once. */
+  edited?: { args: Output; by: Actor; approvalId: string; fresh: boolean };
 }
 
 export type CallPhase =
@@ -59,6 +61,8 @@ export interface CallState {
   resourceVersion: string | null;
   planVersion: number;
   approvalId?: string;
+  /** The grant that its approval rests on. */
+  grantId?: string;
   /** ms until which the approval allows the request; 0 when none is needed. */
   approvedUntil: number;
   takeOver?: number;
@@ -82,9 +86,14 @@ export interface CallState {
 export interface ApprovalState {
   approvalId: string; callId: string; stepId: string; binding: Binding; rule: ApproverRule;
   expiresAt: number; onDeadline: OnDeadline; askedAt: number; granted: Actor[]; previewRef?: ArtifactRef;
+  /** Reminders so far. */
+  reminded?: number;
 }
 
-export interface QuestionState { questionId: string; stepId: string; question: string; expiresAt: number | null; onDeadline: OnDeadline; askedAt: number }
+export interface QuestionState { questionId: string; stepId: string; question: string; expiresAt: number | null; onDeadline: OnDeadline; askedAt: number; who?: string[]; reminded?: number }
+
+/** An approval for a kind of call for the rest of the run. */
+export interface GrantState { grantId: string; tool: string; major: number; by: Actor; givenAt: number; until: number | null; where?: Record<string, string>; uses: number }
 
 export interface DecisionState { decisionId: string; callId: string; tool: string; why: string; askedAt: number }
 
@@ -113,6 +122,8 @@ export interface State {
   /** Count of approvals, questions and decisions asked so far: their ids derive from it. */
   asked: number;
   approvals: Record<string, ApprovalState>;
+  /** Grants in force, oldest first; absent until the first is given. */
+  grants?: GrantState[];
   questions: Record<string, QuestionState>;
   decisions: Record<string, DecisionState>;
   /** Capped lists, oldest first: arrays, since the order of an object's members does not survive canonical JSON. */

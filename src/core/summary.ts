@@ -1,8 +1,9 @@
 // How a run looks from outside: its status, what it waits for, its list row and its page. Pure projections of state, so that
 // lists, the inbox, search attributes and Temporal's Web UI all say the same.
 import { iso } from './iso';
-import { callsOf, isSettled, stepOf } from './lookups';
+import { callsOf, isSettled, stepOf, toolOf } from './lookups';
 import { budgetLeft } from './rules/budgets';
+import { wordsOfGrant } from './rules/grants';
 import { LIMITS } from './run';
 import type { RunRow, WaitRow } from './row';
 import type { State } from './state';
@@ -33,20 +34,22 @@ export function waitsOf(state: State): WaitRow[] {
 function asks(state: State): WaitRow[] {
   const { runId } = state;
   const approvals = Object.values(state.approvals).map((asked): WaitRow => ({
-    waitId: asked.approvalId, kind: 'approval', what: `approval of ${asked.binding.tool} (${stepOf(state, asked.stepId)?.title ?? asked.callId})`,
+    waitId: asked.approvalId, kind: 'approval', risk: toolOf(state, asked.binding.tool)?.effect ?? 'irreversible', ...reminded(asked), what: `approval of ${asked.binding.tool} (${stepOf(state, asked.stepId)?.title ?? asked.callId})`,
     who: asked.rule.approvers, until: asked.expiresAt, then: asked.onDeadline.then, since: asked.askedAt,
     command: `longhaul approvals approve ${asked.approvalId}`,
   }));
   const questions = Object.values(state.questions).map((asked): WaitRow => ({
-    waitId: asked.questionId, kind: 'question', what: asked.question.slice(0, 300), who: [], until: asked.expiresAt, then: asked.expiresAt === null ? 'nothing' : asked.onDeadline.then,
+    waitId: asked.questionId, kind: 'question', ...reminded(asked), what: asked.question.slice(0, 300), who: asked.who ?? [], until: asked.expiresAt, then: asked.expiresAt === null ? 'nothing' : asked.onDeadline.then,
     since: asked.askedAt, command: `longhaul answer ${asked.questionId} TEXT`,
   }));
   const decisions = Object.values(state.decisions).map((asked): WaitRow => ({
-    waitId: asked.decisionId, kind: 'decision', what: `whether ${asked.tool} ${asked.callId} happened: ${asked.why}`.slice(0, 300), who: [], until: null,
+    waitId: asked.decisionId, kind: 'decision', risk: toolOf(state, asked.tool)?.effect ?? 'irreversible', what: `whether ${asked.tool} ${asked.callId} happened: ${asked.why}`.slice(0, 300), who: [], until: null,
     then: 'nothing', since: asked.askedAt, command: `longhaul resolve ${runId} ${asked.callId} --happened REF | --not-happened | --give-up`,
   }));
   return [...approvals, ...questions, ...decisions];
 }
+
+const reminded = (asked: { reminded?: number }): { reminded?: number } => (asked.reminded ? { reminded: asked.reminded } : {});
 
 function stops(state: State): WaitRow[] {
   const { runId, at } = state;
@@ -114,8 +117,10 @@ export function pageOf(state: State): string {
   if (waits.length === 0) lines.push('', detailOf(state, waits));
   for (const wait of waits.slice(0, PAGE_WAITS)) {
     lines.push('', `Waits for **${wait.what}**`, '', `- who: ${wait.who.length > 0 ? wait.who.join(', ') : 'anyone who may reach this run'}`);
-    lines.push(`- until: ${wait.until === null ? 'no end' : iso(wait.until)}`, `- then: ${wait.then}`, `- decide: \`npx ${wait.command}\``);
+    if (wait.risk) lines.push(`- effect: ${wait.risk}`);
+    lines.push(`- until: ${wait.until === null ? 'no end' : iso(wait.until)}${wait.reminded ? `, reminded ${wait.reminded}×` : ''}`, `- then: ${wait.then}`, `- decide: \`npx ${wait.command}\``);
   }
+  for (const grant of state.grants ?? []) lines.push('', `Approved by ${grant.by.id} for later calls: ${wordsOfGrant(grant)}, used ${grant.uses}×; end it with \`npx longhaul approvals revoke ${grant.grantId}\``);
   lines.push('', `Plan ${state.plan.version}: ${state.plan.goal.slice(0, LIMITS.summaryBytes)}`, '');
   const shown = state.steps.slice(-PAGE_STEPS);
   if (shown.length < state.steps.length) lines.push(`- (${state.steps.length - shown.length} earlier steps)`);

@@ -45,6 +45,10 @@ export interface PrepareNeed {
   /** The number that the call will have, for the key that `resourceVersion` may need. */
   callId: string; key: string;
   call: CallArgs;
+  /** The arguments are a person's and bound already. */
+  edited?: true;
+  /** Grants of this kind of call that hold for certain arguments only. */
+  grants?: { grantId: string; where: Record<string, string> }[];
   summary: string;
 }
 
@@ -91,7 +95,9 @@ export type ModelResult =
   | { kind: 'failed'; failure: Failure; usage: Usage };
 
 export type PrepareResult =
-  | { kind: 'prepared'; argsDigest: string; args: Output; resourceVersion: string | null; policy: PolicyVerdict; previewRef?: ArtifactRef; ledgerIncarnation?: string }
+  | { kind: 'prepared'; argsDigest: string; args: Output; resourceVersion: string | null; policy: PolicyVerdict; previewRef?: ArtifactRef; ledgerIncarnation?: string;
+    /** Ids of those grants that the arguments fit. */
+    fits?: string[] }
   | { kind: 'failed'; failure: Failure };
 
 export type CallResult =

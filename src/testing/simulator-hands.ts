@@ -4,6 +4,7 @@ import { digestOf, type Json } from '../core/canonical';
 import type { Failure } from '../core/failure';
 import { toolOf } from '../core/lookups';
 import { bind } from '../core/rules/binding';
+import { fitsTerms } from '../core/rules/grants';
 import type { Output, ToolManifest } from '../core/run';
 import type { CallNeed, CallResult, PrepareNeed, PrepareResult } from '../core/world';
 import type { ClaimAnswer, ClaimOwner } from '../ports/ledger';
@@ -37,13 +38,14 @@ export function* prepare(stage: Stage, attempt: Attempt, need: PrepareNeed): Ste
   yield stage.random.delay(20, 2_000);
   if (attempt.aborted) return { kind: 'failed', failure: failure('cancelled', 'cancelled') };
   if (stage.fault(0.04)) return { kind: 'failed', failure: failure(stage.random.pick(['network', 'rate-limited', 'argument'] as const), 'prepare') };
-  const bound = bind(valueOf(need.call), need.call.inputs);
+  const bound = need.edited ? { ok: valueOf(need.call) } : bind(valueOf(need.call), need.call.inputs);
   if ('fault' in bound) return { kind: 'failed', failure: failure('argument', 'binding', bound.fault) };
+  const fits = (need.grants ?? []).filter(({ where }) => fitsTerms(bound.ok, where)).map(({ grantId }) => grantId);
   const tool = pinned(stage, need.tool);
   const resourceVersion = tool?.hasResourceVersion ? stage.outside.version(`tool:${need.tool}`) : null;
   const policy = stage.scenario.policy[need.tool] ?? { decision: 'allow' as const, rule: 'free', why: 'The scenario allows it.' };
   yield stage.random.delay(5, 200);
-  return { kind: 'prepared', argsDigest: digestOf(bound.ok), args: { value: bound.ok }, resourceVersion, policy, ledgerIncarnation: stage.ledger.incarnation };
+  return { kind: 'prepared', argsDigest: digestOf(bound.ok), args: { value: bound.ok }, resourceVersion, policy, ledgerIncarnation: stage.ledger.incarnation, ...(fits.length > 0 ? { fits } : {}) };
 }
 
 /**

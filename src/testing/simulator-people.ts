@@ -1,10 +1,10 @@
 // The people around a simulated run. They look at what the run shows and answer what it asks; a person who is asked whether an
 // effect happened looks outside first. In the time of faults they also do what people do: twice, too late, the wrong thing.
 import type { Answer } from '../core/commands';
-import type { Message, MessageBody } from '../core/message';
+import type { GrantTerms, Message, MessageBody } from '../core/message';
 import type { Actor } from '../core/run';
 import { statusOf } from '../core/summary';
-import type { State } from '../core/state';
+import type { ApprovalState, State } from '../core/state';
 import type { Stage } from './simulator-stage';
 
 /** Takes a message to an execution that is open; false when there is none at the moment. */
@@ -39,7 +39,7 @@ export class People {
     const { random } = this.stage;
     const willing = (): boolean => this.eager() || random.chance(0.6);
     for (const approval of Object.values(state.approvals)) if (willing()) this.decideApproval(state, approval.approvalId);
-    for (const question of Object.values(state.questions)) if (willing()) this.say('ann', { kind: 'answer', questionId: question.questionId, answer: { value: 'yes' } }, question.questionId);
+    for (const question of Object.values(state.questions)) if (willing()) this.say(question.who?.[0] ?? 'ann', { kind: 'answer', questionId: question.questionId, answer: { value: 'yes' } }, question.questionId);
     for (const decision of Object.values(state.decisions)) if (willing()) this.resolve(state, decision.callId, decision.askedAt);
     if (state.paused && willing()) this.say('ann', { kind: 'resume' }, 'resume');
     if (state.blocked && willing()) this.settle(state);
@@ -54,7 +54,16 @@ export class People {
       .filter((id) => (approval.rule.ownerMay || id !== state.owner.id) && !approval.granted.some((actor) => actor.id === id));
     const who = able.length > 0 ? random.pick(able) : 'nobody';
     if (random.chance(0.12) && this.stage.whims) this.say(who, { kind: 'reject', approvalId, reason: 'not today' }, approvalId);
-    else this.say(who, { kind: 'approve', approvalId }, `${approvalId} ${who}`);
+    else if (random.chance(0.1) && this.stage.whims) this.say(who, { kind: 'edit', approvalId, args: { value: { of: approval.stepId, better: random.int(1, 9) } } }, `${approvalId} ${who}`);
+    else this.say(who, { kind: 'approve', approvalId, ...(this.stage.whims ? this.terms(approval) : {}) }, `${approvalId} ${who}`);
+  }
+
+  /** Now and then for the rest of the run, where policy lets them. */
+  private terms({ binding, rule, stepId }: ApprovalState): { grant?: GrantTerms } {
+    const { random, scenario } = this.stage;
+    const effect = scenario.agent.tools.find((tool) => tool.name === binding.tool)?.effect ?? 'irreversible';
+    if (!(rule.mayGrant ?? effect !== 'irreversible') || !random.chance(0.3)) return {};
+    return { grant: { ...(random.chance(0.3) ? { forMs: random.int(1_000, 200_000) } : {}), ...(random.chance(0.3) ? { where: { of: random.chance(0.5) ? stepId : 's*' } } : {}) } };
   }
 
   /** A careful person waits until nothing can be on its way any more, looks outside, and says what is there. */
@@ -90,7 +99,8 @@ export class People {
     const bodies: MessageBody[] = [
       { kind: 'approve', approvalId: id }, { kind: 'reject', approvalId: id, reason: '' }, { kind: 'pause', reason: 'lunch' }, { kind: 'resume' },
       { kind: 'note', text: { value: 'please hurry' } }, { kind: 'answer', questionId: id, answer: { value: 1 } }, { kind: 'settle', as: 'retry' },
-      { kind: 'extend', budget: { calls: 1 } }, { kind: 'resolve', callId: random.pick(['c1', 'c2', 'nothing']), verdict: 'give-up' },
+      { kind: 'extend', budget: { calls: 1 } }, { kind: 'edit', approvalId: id, args: { value: { of: 'elsewhere' } } },
+      { kind: 'revoke', grantId: random.pick([...(state.grants ?? []).map((grant) => grant.grantId), 'g-none']) }, { kind: 'approve', approvalId: id, grant: {} }, { kind: 'resolve', callId: random.pick(['c1', 'c2', 'nothing']), verdict: 'give-up' },
     ];
     const old = this.messages.length > 0 && random.chance(0.4) ? random.pick(this.messages) : null;
     if (old && random.chance(0.3)) this.post({ ...old, body: random.pick(bodies) });

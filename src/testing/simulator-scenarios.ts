@@ -38,7 +38,7 @@ export function toolStep(id: string, tool: string, more: Partial<StepOutline> = 
 }
 
 const DEADLINES: OnDeadline[] = [
-  { then: 'cancel-run' }, { then: 'fail-step' }, { then: 'ask-again' }, { then: 'escalate', escalateTo: ['boss'] }, { then: 'continue', default: 'no' },
+  { then: 'cancel-run' }, { then: 'fail-step', remindEveryMs: 7_000 }, { then: 'ask-again' }, { then: 'escalate', escalateTo: ['boss'] }, { then: 'continue', default: 'no' },
 ];
 
 /** A scenario made by chance. */
@@ -90,7 +90,7 @@ function randomVerdict(random: Random, tool: ToolManifest): PolicyVerdict {
   if (random.chance(tool.effect === 'reversible' ? 0.8 : 0.4)) return { decision: 'allow', rule, why: 'free' };
   return {
     decision: 'ask', rule, why: 'a person decides',
-    approval: { quorum: random.chance(0.25) ? 2 : 1, approvers: random.chance(0.3) ? ['ann', 'bob', 'olga'] : [], ownerMay: random.chance(0.5), rule },
+    approval: { quorum: random.chance(0.25) ? 2 : 1, approvers: random.chance(0.3) ? ['ann', 'bob', 'olga'] : [], ownerMay: random.chance(0.5), rule, ...(random.chance(0.2) ? { mayGrant: random.chance(0.7) } : {}) },
     ...(random.chance(0.6) ? { expiresInMs: random.int(10_000, 300_000), onDeadline: random.pick(DEADLINES) } : {}),
   };
 }

@@ -2,6 +2,7 @@
 // Owns no decision.
 import { z } from 'zod';
 import type { OnDeadline } from '../../core/plan';
+import { LEAST_REMINDER_MS } from '../../core/rules/reminders';
 import type { Effect } from '../../core/run';
 
 /** One row. A member that is left out fits everything. */
@@ -24,6 +25,8 @@ export interface PolicyRule {
   quorum?: number;
   /** For `ask`: may the run's owner decide too? When left out: not for an irreversible tool, else yes. */
   ownerMay?: boolean;
+  /** For `ask`: may a person approve this kind of call for the rest of a run? When left out: not for an irreversible tool, else yes. */
+  mayGrant?: boolean;
   /** For `ask`: ms until the approval expires. */
   expiresInMs?: number;
   onDeadline?: OnDeadline;
@@ -33,9 +36,11 @@ export interface PolicyTable { name: string; rules: PolicyRule[] }
 
 const effect = z.enum(['none', 'reversible', 'manual', 'irreversible']);
 
+const remindEveryMs = z.number().int().min(LEAST_REMINDER_MS).optional();
+
 const onDeadline = z.union([
-  z.strictObject({ then: z.enum(['cancel-run', 'fail-step', 'ask-again']) }),
-  z.strictObject({ then: z.literal('escalate'), escalateTo: z.array(z.string().min(1)).min(1) }),
+  z.strictObject({ then: z.enum(['cancel-run', 'fail-step', 'ask-again']), remindEveryMs }),
+  z.strictObject({ then: z.literal('escalate'), escalateTo: z.array(z.string().min(1)).min(1), remindEveryMs }),
 ]);
 
 const rule = z.strictObject({
@@ -49,6 +54,7 @@ const rule = z.strictObject({
   approvers: z.array(z.string().min(1)).optional(),
   quorum: z.number().int().min(1).max(20).optional(),
   ownerMay: z.boolean().optional(),
+  mayGrant: z.boolean().optional(),
   expiresInMs: z.number().int().min(1_000).optional(),
   onDeadline: onDeadline.optional(),
 });
@@ -71,7 +77,7 @@ export function parseTable(value: unknown): PolicyTable {
 }
 
 function faultOf(row: PolicyRule): string | undefined {
-  if (row.decision !== 'ask' && (row.approvers || row.quorum || row.ownerMay !== undefined)) {
+  if (row.decision !== 'ask' && (row.approvers || row.quorum || row.ownerMay !== undefined || row.mayGrant !== undefined)) {
     return `Policy rule ${row.name} names approvers but does not ask; set its decision to "ask", or leave them out.`;
   }
   if (row.approvers?.length && new Set(row.approvers).size < (row.quorum ?? 1)) {

@@ -51,6 +51,7 @@ function verdictOf(rule: PolicyRule, question: PolicyQuestion): PolicyVerdict {
     approvers: rule.approvers ?? [],
     ownerMay: rule.ownerMay ?? question.effect !== 'irreversible',
     rule: rule.name,
+    ...(rule.mayGrant === undefined ? {} : { mayGrant: rule.mayGrant }),
   };
   return { ...verdict, approval, ...(rule.expiresInMs && { expiresInMs: rule.expiresInMs }), ...(rule.onDeadline && { onDeadline: rule.onDeadline }) };
 }

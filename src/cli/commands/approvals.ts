@@ -1,40 +1,24 @@
-// `longhaul approvals list|show|approve|reject`, `answer`, `resolve`, `inbox`: what people are asked, and their decisions.
-// A decision has an id made of what it says and who says it, so that the same decision again is the same message: it counts once
-// and hears the same answer, also after the run has closed.
+// `longhaul approvals list|show`, `answer`, `resolve`: what people are asked, and their answers. Deciding approvals is
+// approvals-act.ts, the inbox inbox.ts. Decides nothing itself.
 import type { Command } from 'commander';
-import { digestOf, type Json } from '../../core/canonical';
 import type { EventOf, RunEvent } from '../../core/events';
-import type { MessageBody } from '../../core/message';
-import type { RunRow, WaitRow } from '../../core/row';
-import { act, tellDelivery } from '../act';
-import { notTaken } from '../decisions';
+import { act } from '../act';
+import { decide } from '../decisions';
 import { EXIT, Stop } from '../exit';
-import { actorOf, deciding, reading, textOf, type CommonOptions, type DeciderOptions } from '../options';
+import { deciding, reading, textOf, type CommonOptions, type DeciderOptions } from '../options';
 import { outputOf } from '../outputs';
 import { actorName, thenWords, waitLines } from '../page';
 import type { Place } from '../place';
-import { command, data, distance, json, line, say, table, time } from '../print';
+import { data, distance, json, line, say, table, time } from '../print';
+import { addApprovalsAct } from './approvals-act';
+import { addInbox, jsonOf, type Open } from './inbox';
 
-/** Sends a decision under the id that belongs to it. */
-async function decide(place: Place, runId: string, body: MessageBody, options: DeciderOptions): Promise<number> {
-  const messageId = options.messageId ?? `cli-${digestOf({ body: body as unknown as Json, by: actorOf(options).id }).slice(0, 32)}`;
-  const client = await place.client();
-  const delivery = await client.message(runId, body, { actor: actorOf(options), messageId });
-  return tellDelivery(runId, delivery, options, await notTaken(client, runId, body, delivery));
-}
-
-function openRows(rows: { run: RunRow; wait: WaitRow }[], options: CommonOptions, nothing: string): void {
-  if (options.json) return rows.forEach(({ run, wait }) => json({ runId: run.runId, title: run.title, agent: run.agent, owner: run.owner, ...wait }));
+function openRows(rows: Open[], options: CommonOptions, nothing: string): void {
+  if (options.json) return rows.forEach(jsonOf);
   if (rows.length === 0) return say(nothing);
   table(['ID', 'KIND', 'RUN', 'WHAT', 'WHO', 'UNTIL', 'THEN'], rows.map(({ run, wait }) => [
     wait.waitId, wait.kind, run.runId, line(wait.what, 60), wait.who.join(', ') || 'anyone', wait.until === null ? 'no end' : distance(wait.until), thenWords(wait.then),
   ]));
-}
-
-async function inbox(place: Place, options: CommonOptions): Promise<void> {
-  const rows = await (await place.client()).inbox();
-  openRows(rows, options, 'Nobody is asked for anything.');
-  if (!options.json) for (const { wait } of rows.slice(0, 10)) say(`  ${command(wait.command)}`);
 }
 
 async function list(place: Place, options: CommonOptions): Promise<void> {
@@ -86,14 +70,6 @@ function argsLine({ data: { args } }: EventOf<'CallPrepared'>): string {
   return 'value' in args ? line(JSON.stringify(args.value), 120) : `artifact ${args.ref.sha256.slice(0, 16)} (${args.ref.bytes} bytes)`;
 }
 
-/** One decision on several approvals; the worst code counts. */
-const decideAll = (body: (approvalId: string, options: DeciderOptions & { reason?: string }) => MessageBody) =>
-  async (place: Place, ids: string[], options: DeciderOptions & { reason?: string }): Promise<number> => {
-    let worst: number = EXIT.done;
-    for (const id of ids) worst = Math.max(worst, await decide(place, await (await place.client()).runOf(id), body(id, options), options));
-    return worst;
-  };
-
 async function answer(place: Place, questionId: string, text: string, options: DeciderOptions): Promise<number> {
   const value = textOf('TEXT', text);
   const output = await outputOf(await place.stores(), value, `Answer to ${questionId}`);
@@ -114,14 +90,11 @@ export function addApprovals(program: Command): void {
   const approvals = program.command('approvals').description('calls that wait for an approval');
   reading(approvals.command('list').description('open approvals, soonest end first')).action(act(list, ([options]) => options));
   reading(approvals.command('show').argument('<id>').description('what is asked, with the preview of what would change')).action(act(show, ([, options]) => options));
-  deciding(approvals.command('approve').argument('<id...>').description('allow exactly this call'))
-    .action(act(decideAll((approvalId) => ({ kind: 'approve', approvalId })), ([, options]) => options));
-  deciding(approvals.command('reject').argument('<id...>').option('--reason <text>', 'why; the planner reads it', '').description('refuse the call; nothing is executed'))
-    .action(act(decideAll((approvalId, { reason = '' }) => ({ kind: 'reject', approvalId, reason })), ([, options]) => options));
+  addApprovalsAct(approvals);
   deciding(program.command('answer').argument('<question>').argument('<text>', 'text, or @FILE').description('answer a question of a run'))
     .action(act(answer, ([, , options]) => options));
   deciding(program.command('resolve').argument('<run>').argument('<call>').description('say whether a call of unknown outcome happened'))
     .option('--happened <reference>', 'it took effect; how that is known').option('--not-happened', 'it did not; it may be sent again').option('--give-up', 'nobody knows; its step fails')
     .action(act(resolve, ([, , options]) => options));
-  reading(program.command('inbox').description('everything that people are asked for, over all runs')).action(act(inbox, ([options]) => options));
+  addInbox(program);
 }

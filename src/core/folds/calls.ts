@@ -43,7 +43,9 @@ export const callPrepared: Fold<'CallPrepared'> = (state, { data, at }) => {
     ...(data.ledgerIncarnation === undefined ? {} : { ledgerIncarnation: data.ledgerIncarnation }),
   };
   const next = { ...state, callSeq: Math.max(state.callSeq, data.callSeq), calls: { ...state.calls, [data.callId]: call } };
-  return setStep(next, data.stepId, { status: 'active', callId: data.callId, prepared: (step?.prepared ?? 0) + 1, prepareFailures: 0 });
+  return setStep(next, data.stepId, {
+    status: 'active', callId: data.callId, prepared: (step?.prepared ?? 0) + 1, prepareFailures: 0, ...(step?.edited ? { edited: { ...step.edited, fresh: false } } : {}),
+  });
 };
 
 export const toolCallRequested: Fold<'ToolCallRequested'> = (state, { data, at }) => {

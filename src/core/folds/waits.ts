@@ -5,6 +5,7 @@ import type { State } from '../state';
 import { CAPS, type Fold, closeCall, keep, setCall, setStep, without } from './parts';
 import { iso } from '../iso';
 import { callOf, entryOf, stepOf } from '../lookups';
+import { MOST_GRANTS } from '../rules/grants';
 
 export const approvalRequested: Fold<'ApprovalRequested'> = (state, { data, at }) => {
   const stepId = callOf(state, data.callId)?.stepId ?? '';
@@ -21,10 +22,37 @@ export const approvalGranted: Fold<'ApprovalGranted'> = (state, { data, at }) =>
   const approval = entryOf(state.approvals, data.approvalId);
   if (!approval) return state;
   const granted = [...approval.granted, ...data.actors];
-  if (!data.final) return { ...state, approvals: { ...state.approvals, [data.approvalId]: { ...approval, granted } } };
+  const used = data.grantId === undefined ? state : countUse(state, data.grantId);
+  if (!data.final) return { ...used, approvals: { ...used.approvals, [data.approvalId]: { ...approval, granted } } };
   const who = granted.map((actor) => actor.id).join(', ');
-  const next = close(state, data.approvalId, 'already-decided', `Already approved by ${who} at ${iso(at)}.`);
-  return setCall(next, data.callId, { phase: 'ready', dueAt: at, approvedUntil: approval.expiresAt });
+  const next = close(used, data.approvalId, 'already-decided', `Already approved by ${who} at ${iso(at)}.`);
+  return setCall(next, data.callId, { phase: 'ready', dueAt: at, approvedUntil: approval.expiresAt, ...(data.grantId === undefined ? {} : { grantId: data.grantId }) });
+};
+
+function countUse(state: State, grantId: string): State {
+  return { ...state, grants: (state.grants ?? []).map((grant) => (grant.grantId === grantId ? { ...grant, uses: grant.uses + 1 } : grant)) };
+}
+
+export const grantGiven: Fold<'GrantGiven'> = (state, { data, at }) => {
+  const { grantId, tool, major, by, until, where } = data;
+  const live = (state.grants ?? []).filter((grant) => grant.until === null || grant.until > at);
+  return { ...state, grants: keep(live, 'grantId', { grantId, tool, major, by, until, givenAt: at, uses: 0, ...(where ? { where } : {}) }, MOST_GRANTS) };
+};
+
+export const grantRevoked: Fold<'GrantRevoked'> = (state, { data }) => ({ ...state, grants: (state.grants ?? []).filter((grant) => grant.grantId !== data.grantId) });
+
+export const callEdited: Fold<'CallEdited'> = (state, { data }) =>
+  setStep(state, data.stepId, { edited: { args: data.args, by: data.actor, approvalId: data.approvalId, fresh: true } });
+
+export const editRefused: Fold<'EditRefused'> = (state, { data }) => {
+  const step = stepOf(state, data.stepId);
+  return setStep(state, data.stepId, { edited: undefined, prepared: (step?.prepared ?? 0) + 1, prepareFailures: 0, wakeAt: undefined });
+};
+
+export const waitReminded: Fold<'WaitReminded'> = (state, { data }) => {
+  const [approval, question] = [entryOf(state.approvals, data.waitId), entryOf(state.questions, data.waitId)];
+  if (approval) return { ...state, approvals: { ...state.approvals, [data.waitId]: { ...approval, reminded: data.n } } };
+  return question ? { ...state, questions: { ...state.questions, [data.waitId]: { ...question, reminded: data.n } } } : state;
 };
 
 export const approvalRejected: Fold<'ApprovalRejected'> = (state, { data, at }: EventOf<'ApprovalRejected'>) =>

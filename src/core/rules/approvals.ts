@@ -1,28 +1,42 @@
 // Approvals: asked for one prepared call, bound to exactly that call, decided by people who may, expiring on purpose.
 // The model has no way in: only messages with an actor come here.
 import { type Decision, answer, draft, refuse } from '../draft';
-import type { Binding, Draft, PolicyVerdict } from '../events';
-import type { Message } from '../message';
+import type { ApproverRule, Binding, Draft, PolicyVerdict } from '../events';
+import type { GrantTerms, Message } from '../message';
 import { iso } from '../iso';
-import { askId } from '../keys';
+import { askId, grantIdOf } from '../keys';
 import { entryOf } from '../lookups';
+import type { OnDeadline } from '../plan';
 import type { Actor, ArtifactRef } from '../run';
-import type { ApprovalState, State } from '../state';
+import type { ApprovalState, GrantState, State } from '../state';
 import { cancelRun } from './cancellation';
+import { given, mayNot, noGrant } from './grants';
 import { finalFailure } from './outcomes';
 
 const WEEK_MS = 7 * 24 * 3600 * 1000;
 /** A decision that a door received in time counts this long after the deadline, as long as no expiry is in the journal. */
 const GRACE_MS = 10 * 60 * 1000;
 
-export function askApproval(state: State, callId: string, binding: Binding, policy: PolicyVerdict, previewRef: ArtifactRef | undefined, now: number): Draft {
+/** What a prepared call is asked with, and who has approved it beforehand: the person who edited it, or by a grant. */
+export interface Asking { callId: string; binding: Binding; policy: PolicyVerdict; previewRef?: ArtifactRef; editor?: Actor; grants: GrantState[] }
+
+export function askApproval(state: State, { callId, binding, policy, previewRef, editor, grants }: Asking, now: number): Draft[] {
   const approvalId = askId('approval', state.runId, state.asked + 1);
-  return draft('ApprovalRequested', {
-    approvalId, callId, binding,
-    rule: policy.approval ?? { quorum: 1, approvers: [], ownerMay: false, rule: policy.rule },
-    expiresAt: now + (policy.expiresInMs ?? WEEK_MS), onDeadline: policy.onDeadline ?? { then: 'cancel-run' },
-    ...(previewRef ? { previewRef } : {}),
+  const rule = policy.approval ?? { quorum: 1, approvers: [], ownerMay: false, rule: policy.rule };
+  const before = standing(state, rule, editor, grants);
+  const final = before.length >= rule.quorum;
+  const ends = [now + (policy.expiresInMs ?? WEEK_MS), ...(final ? before.flatMap(({ until }) => until ?? []) : [])];
+  const asked = draft('ApprovalRequested', {
+    approvalId, callId, binding, rule, expiresAt: Math.min(...ends), onDeadline: policy.onDeadline ?? { then: 'cancel-run' }, ...(previewRef ? { previewRef } : {}),
   }, approvalId);
+  return [asked, ...before.map(({ by, grantId }, i) =>
+    draft('ApprovalGranted', { approvalId, callId, actors: [by], final: final && i === before.length - 1, ...(grantId ? { grantId } : {}) }, approvalId))];
+}
+
+/** Approvals that stand already, one a person, no more than are needed. */
+function standing(state: State, rule: ApproverRule, editor: Actor | undefined, grants: GrantState[]): { by: Actor; until: number | null; grantId?: string }[] {
+  const counts = editor !== undefined && mayNot(state, rule, editor) === null;
+  return [...(counts ? [{ by: editor, until: null }] : []), ...grants.filter(({ by }) => !counts || by.id !== editor.id)].slice(0, rule.quorum);
 }
 
 /** Did the decision reach a door in time? Only a door that authenticates may say when. */
@@ -32,14 +46,6 @@ export function inTime(expiresAt: number | null, message: Message, now: number):
   return trusted && (message.receivedAt as number) <= expiresAt && now <= expiresAt + GRACE_MS;
 }
 
-/** Why this actor may not decide, or null. */
-function mayNot(state: State, approval: ApprovalState, actor: Actor): string | null {
-  const { approvers, ownerMay, rule } = approval.rule;
-  if (!ownerMay && actor.id === state.owner.id) return `${actor.id} asked for this run and may not approve its own call (rule ${rule}).`;
-  if (approvers.length > 0 && !approvers.includes(actor.id)) return `${actor.id} may not decide this; rule ${rule} names ${approvers.join(', ')}.`;
-  return null;
-}
-
 /** What someone hears about something that is not open. */
 export function notOpen(state: State, message: Message, id: string, what: string): Decision {
   const before = state.closed.find((entry) => entry.id === id);
@@ -47,27 +53,31 @@ export function notOpen(state: State, message: Message, id: string, what: string
   return refuse(message.messageId, message.actor, 'unknown', `This run has no ${what} ${id}.`);
 }
 
-export function approve(state: State, message: Message, approvalId: string, now: number): Decision {
+export function approve(state: State, message: Message, { approvalId, grant }: { approvalId: string; grant?: GrantTerms }, now: number): Decision {
+  const { messageId, actor } = message;
   const approval = entryOf(state.approvals, approvalId);
   if (!approval) return notOpen(state, message, approvalId, 'open approval');
-  const no = mayNot(state, approval, message.actor);
-  if (no) return refuse(message.messageId, message.actor, 'refused', no);
+  const no = mayNot(state, approval.rule, actor) ?? (grant ? noGrant(state, approval) : null);
+  if (no) return refuse(messageId, actor, 'refused', no);
   if (!inTime(approval.expiresAt, message, now)) {
-    return refuse(message.messageId, message.actor, 'expired', `The approval expired at ${iso(approval.expiresAt)}; nothing is executed.`);
+    return refuse(messageId, actor, 'expired', `The approval expired at ${iso(approval.expiresAt)}; nothing is executed.`);
   }
-  if (approval.granted.some((actor) => actor.id === message.actor.id)) {
-    return refuse(message.messageId, message.actor, 'already-decided', `${message.actor.id} has approved this already; ${approval.rule.quorum} different people must.`);
+  const { callId, rule } = approval;
+  if (approval.granted.some((one) => one.id === actor.id)) {
+    return refuse(messageId, actor, 'already-decided', `${actor.id} has approved this already; ${rule.quorum} different people must.`);
   }
-  const final = approval.granted.length + 1 >= approval.rule.quorum;
-  const event = draft('ApprovalGranted', { approvalId, callId: approval.callId, actors: [message.actor], final }, approvalId, message.actor);
-  const missing = approval.rule.quorum - approval.granted.length - 1;
-  return { events: [event], answer: final ? answer('granted', `Approved by ${message.actor.id}.`) : answer('counted', `Counted; ${missing} more must approve.`) };
+  const missing = rule.quorum - approval.granted.length - 1;
+  const final = missing <= 0;
+  const event = draft('ApprovalGranted', { approvalId, callId, actors: [actor], final }, approvalId, actor);
+  const grants = grant ? [given(approval, actor, grant, now)] : [];
+  const more = grant ? ` Grant ${grantIdOf(approvalId, actor.id)} stands for later calls; end it with \`longhaul approvals revoke ${grantIdOf(approvalId, actor.id)}\`.` : '';
+  return { events: [event, ...grants], answer: final ? answer('granted', `Approved by ${actor.id}.${more}`) : answer('counted', `Counted; ${missing} more must approve.${more}`) };
 }
 
 export function reject(state: State, message: Message, approvalId: string, reason: string, now: number): Decision {
   const approval = entryOf(state.approvals, approvalId);
   if (!approval) return notOpen(state, message, approvalId, 'open approval');
-  const no = mayNot(state, approval, message.actor);
+  const no = mayNot(state, approval.rule, message.actor);
   if (no) return refuse(message.messageId, message.actor, 'refused', no);
   if (!inTime(approval.expiresAt, message, now)) return refuse(message.messageId, message.actor, 'expired', 'The approval has expired; nothing is executed.');
   const failure = { class: 'rejected' as const, code: 'rejected', message: `${message.actor.id} rejected it${reason ? `: ${reason}` : '.'}`.slice(0, 1000) };
@@ -78,6 +88,12 @@ export function reject(state: State, message: Message, approvalId: string, reaso
     ],
     answer: answer('rejected', `Rejected by ${message.actor.id}; nothing is executed.`),
   };
+}
+
+/** Who is asked after an escalation is asked once, and reminded as often. */
+export function afterEscalation(onDeadline: OnDeadline): OnDeadline {
+  if (onDeadline.then !== 'escalate') return onDeadline;
+  return { then: 'cancel-run', ...(onDeadline.remindEveryMs === undefined ? {} : { remindEveryMs: onDeadline.remindEveryMs }) };
 }
 
 /** The approval's time is over: what its deadline policy says. */
@@ -92,7 +108,7 @@ export function expireApproval(state: State, approval: ApprovalState, now: numbe
       const rule = onDeadline.then === 'escalate' ? { ...approval.rule, approvers: onDeadline.escalateTo } : approval.rule;
       const next = askId('approval', state.runId, state.asked + 1);
       return [expired, draft('ApprovalRequested', {
-        approvalId: next, callId, binding: approval.binding, rule, onDeadline: onDeadline.then === 'escalate' ? { then: 'cancel-run' } : onDeadline,
+        approvalId: next, callId, binding: approval.binding, rule, onDeadline: afterEscalation(onDeadline),
         expiresAt: now + (approval.expiresAt - approval.askedAt), ...(approval.previewRef ? { previewRef: approval.previewRef } : {}),
       }, next)];
     }

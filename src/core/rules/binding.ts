@@ -92,6 +92,29 @@ export function holdsReserved(value: Json): boolean {
   return found || !complete;
 }
 
+/**
+ * What is wrong with arguments that a person has edited, which are bound already: `$from` would not be resolved any more. Pointers
+ * into artifacts stand there as they were shown; `pointers` are their ids, for the hands to ask whether they are of this run.
+ */
+export function faultsInEdited(args: Json): { faults: string[]; pointers: string[] } {
+  const faults = new Set<string>();
+  const pointers = new Set<string>();
+  if (!isMembers(args)) faults.add('they must be an object with named members');
+  const complete = walk(args, 0, (value) => {
+    if (!isMembers(value)) return;
+    if (has(value, '__proto__')) faults.add('the member name __proto__ is not allowed');
+    if (has(value, '$from')) faults.add('$from is not looked up in edited arguments; write the value in its place');
+    if (has(value, '$secret') && (typeof value['$secret'] !== 'string' || value['$secret'] === '' || Object.keys(value).length !== 1)) faults.add('$secret must stand alone and name a secret');
+    if (!has(value, '$artifact')) return;
+    const ref = value['$artifact'];
+    const whole = isMembers(ref) && typeof ref['sha256'] === 'string' && Array.isArray(value['path']) && value['path'].every((name) => typeof name === 'string') && Object.keys(value).length === 2;
+    if (whole) pointers.add(String((ref as Members)['sha256']));
+    else faults.add('a pointer into an artifact must stay as it was shown');
+  });
+  if (!complete) faults.add(`nested deeper than ${MAX_DEPTH} levels`);
+  return { faults: [...faults], pointers: [...pointers] };
+}
+
 /** True when the arguments name a secret anywhere. */
 export function namesSecret(args: Json): boolean {
   let found = false;

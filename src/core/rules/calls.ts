@@ -5,10 +5,12 @@ import type { Draft } from '../events';
 import type { Failure } from '../failure';
 import { askId, callIdOf, callKey, majorOf } from '../keys';
 import { callOf, stepOf, toolOf } from '../lookups';
-import type { CallState, State } from '../state';
+import type { CallState, State, StepState } from '../state';
 import type { CallResult, PrepareResult } from '../world';
 import { askApproval } from './approvals';
 import { NO_USAGE, breach } from './budgets';
+import { refuseEdit } from './edits';
+import { standIns } from './grants';
 import { CANCELLED, finalFailure, succeeded } from './outcomes';
 import { backoffMs, mayRetry } from './retries';
 
@@ -20,7 +22,7 @@ const LOST_WORKERS = 5;
 export function prepareReturned(state: State, stepId: string, n: number, result: PrepareResult, now: number): Decision {
   const step = stepOf(state, stepId);
   if (!step || step.status !== 'pending' || step.prepared + 1 !== n || step.action.type !== 'tool' || state.cancel) return nothing;
-  if (result.kind === 'failed') return prepareFailed(state, step.id, n, step.prepareFailures + 1, result.failure, now);
+  if (result.kind === 'failed') return prepareFailed(state, step, n, result.failure, now);
   const tool = toolOf(state, step.action.tool);
   if (!tool) return only([draft('StepFailed', { stepId, failure: { class: 'tool-missing', code: 'unknown-tool', message: `No tool ${step.action.tool} is pinned in this run.` } }, stepId)]);
   const callSeq = state.callSeq + 1;
@@ -30,14 +32,21 @@ export function prepareReturned(state: State, stepId: string, n: number, result:
     argsDigest: result.argsDigest, args: result.args, resourceVersion: result.resourceVersion, policy: result.policy,
     ...(result.previewRef ? { previewRef: result.previewRef } : {}),
     ...(result.ledgerIncarnation === undefined ? {} : { ledgerIncarnation: result.ledgerIncarnation }),
+    ...(step.edited ? { edited: { by: step.edited.by, approvalId: step.edited.approvalId } } : {}),
   }, callId);
   const no = refusal(state, tool.name, result);
+  if (no && step.edited?.fresh) return refuseEdit(step, no);
   if (no) return only([prepared, ...finalFailure(callId, stepId, 0, no, false)]);
   if (result.policy.decision === 'allow') return only([prepared]);
   const binding = { tool: tool.name, version: tool.version, argsDigest: result.argsDigest, resourceVersion: result.resourceVersion, planVersion: step.since };
   // Nobody should approve what the budget does not allow, and then be asked for more.
   const over = breach(state, { ...NO_USAGE, calls: 1 });
-  return only([prepared, askApproval(state, callId, binding, result.policy, result.previewRef, now), ...(over ? [over] : [])]);
+  const rule = result.policy.approval;
+  const asked = askApproval(state, {
+    callId, binding, policy: result.policy, previewRef: result.previewRef, ...(step.edited?.fresh ? { editor: step.edited.by } : {}),
+    grants: rule ? standIns(state, tool, rule, result.fits ?? [], now) : [],
+  }, now);
+  return only([prepared, ...asked, ...(over ? [over] : [])]);
 }
 
 /** A denial by policy, or a refusal that a person has given for the very same call before: nobody is asked again. */
@@ -48,8 +57,11 @@ function refusal(state: State, tool: string, result: Extract<PrepareResult, { ki
   return null;
 }
 
-function prepareFailed(state: State, stepId: string, n: number, failures: number, failure: Failure, now: number): Decision {
+function prepareFailed(state: State, step: StepState, n: number, failure: Failure, now: number): Decision {
+  const stepId = step.id;
+  const failures = step.prepareFailures + 1;
   if (failure.class === 'cancelled') return nothing;
+  if (step.edited?.fresh && (!mayRetry(failure, false) || failures >= PREPARE_ATTEMPTS)) return refuseEdit(step, failure);
   if (!mayRetry(failure, false) || failures >= PREPARE_ATTEMPTS) return only([draft('StepFailed', { stepId, failure }, stepId)]);
   const delayMs = backoffMs(failure, failures, 1000, state.seed, `prepare:${stepId}#${n}`);
   return only([draft('RetryScheduled', { callId: `${stepId}#${n}`, stepId, attempt: n, class: failure.class, delayMs, dueAt: now + delayMs }, stepId)]);

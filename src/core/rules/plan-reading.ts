@@ -121,13 +121,20 @@ function readQuestion(json: Members, name: string, faults: string[]): StepOutlin
 }
 
 function readOnDeadline(json: Json, name: string, faults: string[]): OnDeadline {
-  const long = typeof json === 'string' ? Object.fromEntries([['then', json]]) : json;
-  const allowed = ['then', ...(isMembers(long) && long['then'] === 'escalate' ? ['escalateTo'] : []), ...(isMembers(long) && long['then'] === 'continue' ? ['default'] : [])];
+  const long = reminding(typeof json === 'string' ? Object.fromEntries([['then', json]]) : json, name, faults);
+  const allowed = ['then', 'remindEvery', 'remindEveryMs', ...(isMembers(long) && long['then'] === 'escalate' ? ['escalateTo'] : []), ...(isMembers(long) && long['then'] === 'continue' ? ['default'] : [])];
   membersOf(long, `${name}, its onDeadline,`, allowed, faults);
   if (!isOnDeadline(long)) {
     faults.push(`${name} needs an onDeadline of { then: cancel-run | fail-step | ask-again }, { then: escalate, escalateTo: [who] } or { then: continue, default: value }.`);
   }
   return long as unknown as OnDeadline;
+}
+
+/** With `remindEvery: 1d` as ms. */
+function reminding(json: Json, name: string, faults: string[]): Json {
+  if (!isMembers(json) || json['remindEvery'] === undefined) return json;
+  const { remindEvery: _, ...rest } = json as Members;
+  return { ...rest, remindEveryMs: spanOf(json as Members, 'remindEvery', name, faults) ?? 0 };
 }
 
 /** A span written as `for: 2h` or `forMs: 7200000`, in ms; undefined when neither is there. */

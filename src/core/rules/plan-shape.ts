@@ -2,6 +2,7 @@
 // Pure and total; judges form only. Each reason names the step by its id or its place.
 import type { Json } from '../canonical';
 import { nameOf } from './plan-checks';
+import { LEAST_REMINDER_MS } from './reminders';
 
 type Members = Record<string, unknown>;
 
@@ -53,9 +54,11 @@ function isAction(action: unknown): boolean {
   }
 }
 
+const isPause = (ms: unknown): boolean => Number.isSafeInteger(ms) && (ms as number) >= LEAST_REMINDER_MS;
+
 /** True for one of the five things that may happen at a deadline. */
 export function isOnDeadline(value: unknown): boolean {
-  if (!isMembers(value)) return false;
+  if (!isMembers(value) || !optional(value['remindEveryMs'], isPause)) return false;
   switch (value['then']) {
     case 'cancel-run': case 'fail-step': case 'ask-again': return true;
     case 'escalate': return isTexts(value['escalateTo']) && value['escalateTo'].length > 0;

@@ -7,7 +7,7 @@ import { askId } from '../keys';
 import { entryOf } from '../lookups';
 import { CONDUCTOR, type Output } from '../run';
 import type { QuestionState, State, StepState } from '../state';
-import { inTime, notOpen } from './approvals';
+import { afterEscalation, inTime, notOpen } from './approvals';
 import { cancelRun } from './cancellation';
 
 /** The event that opens a step which waits for a person or for time; null for other steps. */
@@ -27,6 +27,9 @@ export function openWait(state: State, step: StepState, now: number): Draft | nu
 export function answerQuestion(state: State, message: Message, questionId: string, given: Output, now: number): Decision {
   const question = entryOf(state.questions, questionId);
   if (!question) return notOpen(state, message, questionId, 'open question');
+  if (question.who && !question.who.includes(message.actor.id)) {
+    return refuse(message.messageId, message.actor, 'refused', `${message.actor.id} may not answer this any more; it was passed on to ${question.who.join(', ')}.`);
+  }
   if (!inTime(question.expiresAt, message, now)) return refuse(message.messageId, message.actor, 'expired', 'The time for an answer is over.');
   return { events: answered(question, given, 'person', message), answer: answer('done', `Answered by ${message.actor.id}.`) };
 }
@@ -47,8 +50,15 @@ export function expireQuestion(state: State, question: QuestionState, now: numbe
     case 'continue': return answered(question, { value: onDeadline.default }, 'default');
     case 'fail-step': return [draft('StepFailed', { stepId, failure: { class: 'expired', code: 'no-answer', message: 'Nobody answered in time.' } }, stepId), expired];
     case 'cancel-run': return cancelRun(state, 'deadline', `nobody answered ${questionId} in time`, now);
+    case 'escalate': return [expired, passedOn(state, question, onDeadline.escalateTo, now)];
     default: return [expired];
   }
+}
+
+/** The same question to other people, for the same time once more. */
+function passedOn(state: State, { stepId, question, expiresAt, askedAt, onDeadline }: QuestionState, who: string[], now: number): Draft {
+  const questionId = askId('question', state.runId, state.asked + 1);
+  return draft('QuestionOpened', { questionId, stepId, question, expiresAt: now + ((expiresAt ?? now) - askedAt), onDeadline: afterEscalation(onDeadline), who }, questionId);
 }
 
 /** A plain wait whose time has come. */

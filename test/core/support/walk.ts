@@ -55,6 +55,8 @@ function bodyFor(random: Random, state: State): MessageBody {
     { kind: 'note', text: { value: 'n' } }, { kind: 'pause', reason: '' }, { kind: 'resume' }, { kind: 'settle', as: random.pick(['retry', 'retry', 'skip', 'partial']) },
     { kind: 'extend', budget: { calls: 5, tokens: 50_000 } },
   ];
+  if (state.grants?.[0]) bodies.push({ kind: 'revoke', grantId: state.grants[0].grantId });
+  if (approval) bodies.push({ kind: 'edit', approvalId: approval, args: { value: { of: random.int(1, 3) } } }, { kind: 'approve', approvalId: approval, grant: random.chance(0.5) ? {} : { forMs: 10_000 } });
   if (approval) bodies.push({ kind: 'approve', approvalId: approval }, { kind: 'approve', approvalId: approval }, { kind: 'reject', approvalId: approval, reason: 'no' });
   if (question) bodies.push({ kind: 'answer', questionId: question, answer: { value: 1 } }, { kind: 'answer', questionId: question, answer: { value: 1 } });
   if (decision) for (const verdict of ['happened', 'not-happened', 'give-up'] as const) bodies.push({ kind: 'resolve', callId: decision.callId, verdict });
@@ -64,7 +66,7 @@ function bodyFor(random: Random, state: State): MessageBody {
 export function answerTo(random: Random, need: Need): Command {
   switch (need.kind) {
     case 'timer': return { type: 'TimerFired', name: need.name, dueAt: need.dueAt };
-    case 'prepare': return prepared(need.stepId, { of: need.stepId }, { n: need.n, resourceVersion: random.chance(0.5) ? 'v1' : null, ...(random.chance(0.3) ? { policy: asks({ expiresInMs: random.int(1_000, 500_000), onDeadline: { then: random.pick(['ask-again', 'fail-step', 'cancel-run'] as const) } }) } : {}) });
+    case 'prepare': return prepared(need.stepId, { of: need.stepId }, { n: need.n, resourceVersion: random.chance(0.5) ? 'v1' : null, ...(random.chance(0.3) ? { policy: asks({ expiresInMs: random.int(1_000, 500_000), onDeadline: { then: random.pick(['ask-again', 'fail-step', 'cancel-run'] as const), ...(random.chance(0.3) ? { remindEveryMs: 5_000 } : {}) } }) } : {}) });
     case 'call': return returned(need.callId, need.attempt, resultBy(random));
     case 'gate': return saw(need.callId, need.n, seenBy(random));
     case 'model': return modelSaid(need.callId, need.attempt, random.chance(0.8)

@@ -1,5 +1,5 @@
 // Names that an event carries and the store indexes: artifacts it refers to, and questions to people that it opens.
-// Pure; knows the shape of a reference and three event types, nothing else of the law.
+// Pure; knows the shape of a reference and four event types, nothing else of the law.
 import type { RunEvent } from '../../../core/events';
 import type { WaitRow } from '../../../ports/journal';
 
@@ -15,10 +15,11 @@ export function namesIn(value: unknown, found = new Set<string>()): Set<string> 
   return found;
 }
 
-/** What a person is asked by this event. Kept also when the answer comes in the same batch, so that the id resolves for ever. */
+/** What a person is asked by this event, or may end later (a grant). Kept also when the answer comes in the same batch, so that the id resolves for ever. */
 export function waitsOpenedBy(event: RunEvent): { waitId: string; kind: WaitRow['kind'] }[] {
   switch (event.type) {
     case 'ApprovalRequested': return [{ waitId: event.data.approvalId, kind: 'approval' }];
+    case 'GrantGiven': return [{ waitId: event.data.grantId, kind: 'approval' }];
     case 'QuestionOpened': return [{ waitId: event.data.questionId, kind: 'question' }];
     case 'HumanDecisionRequested': return [{ waitId: event.data.decisionId, kind: 'decision' }];
     default: return [];
