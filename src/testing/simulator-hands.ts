@@ -38,6 +38,7 @@ export function* prepare(stage: Stage, attempt: Attempt, need: PrepareNeed): Ste
   yield stage.random.delay(20, 2_000);
   if (attempt.aborted) return { kind: 'failed', failure: failure('cancelled', 'cancelled') };
   if (stage.fault(0.04)) return { kind: 'failed', failure: failure(stage.random.pick(['network', 'rate-limited', 'argument'] as const), 'prepare') };
+  if (need.edited && stage.random.chance(0.2)) return { kind: 'failed', failure: failure('argument', 'schema', 'the edited arguments do not fit') };
   const bound = need.edited ? { ok: valueOf(need.call) } : bind(valueOf(need.call), need.call.inputs);
   if ('fault' in bound) return { kind: 'failed', failure: failure('argument', 'binding', bound.fault) };
   const fits = (need.grants ?? []).filter(({ where }) => fitsTerms(bound.ok, where)).map(({ grantId }) => grantId);
