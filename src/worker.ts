@@ -10,17 +10,19 @@ import { makeModel } from './activities/model';
 import type { Config, HistoryLimits } from './config';
 import { ownerGone, ownerHere, ownerLives } from './adapters/claims/owner';
 import { startReaper, type ReaperSettings } from './adapters/claims/reaper';
-import { resolveAgents, secretResolver, serviceResolver, toolsByName } from './adapters/config/resolve';
+import { resolveAgents, serviceResolver, toolsByName } from './adapters/config/resolve';
 import { installCrashPointFromEnv } from './adapters/crash/kill-at';
 import { installLogger, type Log } from './adapters/logging/logger';
 import { modelById, modelIdFromEnv, modelNotes } from './adapters/models/from-env';
 import { tablePolicy } from './adapters/policy/table';
+import { openSecrets, type Secrets } from './adapters/secrets/sources';
 import { openStores, type Stores } from './adapters/stores/open-stores';
 import { checkSearchAttributes } from './adapters/temporal/search-attributes';
 import { modelToolSpec, toolConcurrency } from './adapters/tools/define-tool';
 import { isolatedEnv, withIsolation } from './adapters/tools/isolated';
 import { TASK_QUEUE, workflowIdOf } from './messages';
 import type { ModelPort } from './ports/model';
+import { installRedactor } from './ports/redaction';
 import type { ToolDefinition } from './ports/tool';
 
 export interface WorkerSettings {
@@ -57,9 +59,13 @@ export interface RunningWorker {
 
 const HISTORY: Required<HistoryLimits> = { softEvents: 2_000, hardEvents: 10_000, hardUpdates: 1_500, waitEvents: 200 };
 
-/** Makes a worker that is ready to run. Throws what the stores, the connection and the bundle throw. */
+/** Makes a worker that is ready to run. Throws what the file of secrets, the stores, the connection and the bundle throw. */
 export async function startWorker(settings: WorkerSettings): Promise<RunningWorker> {
+  const secrets = openSecrets({ config: settings.config, folder: settings.folder ?? process.cwd(), env: process.env });
+  // Before anything else is said or opened. It stays: calls may end after their worker has.
+  installRedactor(secrets.known);
   const log = installLogger({ file: settings.logFile, level: settings.logLevel ?? 'info' });
+  for (const note of secrets.notes) log.warn(note);
   installCrashPointFromEnv();
   const stores = settings.stores ?? await openStores({ stateDir: settings.stateDir });
   const connection = 'address' in settings.connection ? await NativeConnection.connect(settings.connection) : settings.connection as NativeConnection;
@@ -68,7 +74,7 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
     if (connection !== settings.connection) await connection.close();
   };
   try {
-    const hands = makeHands(await depsOf(settings, stores, connection, log));
+    const hands = makeHands(await depsOf(settings, secrets, stores, connection, log));
     const worker = await Worker.create({ ...options(settings), connection, activities: hands });
     const namespace = settings.namespace ?? 'default';
     const reaping: ReaperSettings = { ledger: stores.ledger, client: new Client({ connection, namespace }), namespace, workflowIdOf, log: (message, about) => log.info(message, about) };
@@ -109,8 +115,8 @@ function workflows(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'> {
   return { workflowsPath: path.join(__dirname, 'workflows') };
 }
 
-async function depsOf(settings: WorkerSettings, stores: Stores, connection: NativeConnection, log: Log): Promise<HandsDeps> {
-  const { config, stateDir, folder = process.cwd() } = settings;
+async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores, connection: NativeConnection, log: Log): Promise<HandsDeps> {
+  const { config, stateDir } = settings;
   const tools = toolsByName(config);
   const agents = resolveAgents(config, modelIdFromEnv(process.env));
   for (const note of modelNotes([...agents.values()].map(({ manifest }) => manifest.model), process.env)) log.warn(note);
@@ -120,7 +126,7 @@ async function depsOf(settings: WorkerSettings, stores: Stores, connection: Nati
     agents, tools: withIsolation(tools, { file: settings.configFile, env: isolatedEnv(process.env, config.secrets) }),
     concurrencyOf: toolConcurrency,
     service: serviceResolver(config, stateDir),
-    secret: secretResolver(config, folder),
+    secret: secrets.value,
     resources: config.resources ?? {},
     model: modelOf(stores, tools),
     owner: ownerHere(settings.identity ?? identityOf()),

@@ -6,10 +6,12 @@ import type { Asked } from '../core/wire';
 import type { CallNeed, CallResult } from '../core/world';
 import type { ClaimAnswer, ClaimOwner } from '../ports/ledger';
 import { crashPoint } from '../ports/crash-points';
+import { redactText } from '../ports/redaction';
 import type { ToolDefinition } from '../ports/tool';
 import { boundArgs, parsedArgs } from './arguments';
 import type { HandsDeps } from './deps';
 import { failure, failureOf } from './failures';
+import { refuseSecrets } from './guard';
 import { stopReason } from './heartbeat';
 import { run, type Attempt, type Claim } from './runner';
 import { inputRefOf, ownSignal, toolCallOf, toolOf } from './tool-call';
@@ -53,6 +55,7 @@ async function ready(deps: HandsDeps, asked: Asked<CallNeed>): Promise<CallResul
   if (need.argsDigest !== undefined && bound.digest !== need.argsDigest) {
     return { kind: 'failed', failure: failure('mismatch', 'args-digest', `The arguments of ${need.callId} are not those that were prepared.`), sent: false };
   }
+  if (need.argsDigest === undefined && need.undoOf === undefined) refuseSecrets(bound.args);
   const args = await parsedArgs(deps.artifacts, tool, bound.args, deps.secret);
   const signal = ownSignal();
   if (signal.aborted) return { kind: 'not-sent', why: stopReason(signal.reason) === 'shutdown' ? 'shutdown' : 'cancelled' };
@@ -91,7 +94,7 @@ async function sent(deps: HandsDeps, attempt: Attempt & { claim: Claim }): Promi
   const { asked: { need, runId }, inputRef, claim } = attempt;
   if (need.takeOver === undefined && need.undoOf === undefined && typeof need.resourceVersion === 'string' && attempt.tool.resourceVersion) {
     const call = await toolCallOf(deps, { runId, inputRef, callId: need.callId, attempt: need.attempt, key: need.key, resourceVersion: need.resourceVersion, signal: ownSignal() });
-    const now = await attempt.tool.resourceVersion(attempt.args, call).catch(failureOf);
+    const now = await attempt.tool.resourceVersion(attempt.args, call).then(redactText, failureOf);
     if (now !== need.resourceVersion) {
       await deps.ledger.release(claim.key, claim.fence).catch(() => false);
       return typeof now === 'string' ? { kind: 'not-sent', why: 'approval' } : { kind: 'failed', failure: now, sent: false };

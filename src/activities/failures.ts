@@ -1,7 +1,9 @@
 // Makes a Failure of whatever a tool, a store or a provider throws: a class of the closed table, a code and one safe
-// sentence of at most 1 KiB. No stack, no cause, no details: those may hold secrets and megabytes. Never throws.
+// sentence of at most 1 KiB. No stack, no cause, no details: those may hold secrets and megabytes. Values of secrets are taken
+// out before a text is cut, since half of a value is found by nobody. Never throws.
 import { ToolError, type ErrorClass, type Failure } from '../core/failure';
 import { LIMITS } from '../core/run';
+import { redactText, withoutCredentials } from '../ports/redaction';
 
 /** An outside that asks for more patience than a day is not waited for longer; the attempt limit ends it. */
 const LONGEST_RETRY_MS = 24 * 3600 * 1000;
@@ -36,7 +38,7 @@ function codeOf(error: unknown): string {
 }
 
 function sentence(error: unknown): string {
-  const text = oneLine(textOf(error), LIMITS.errorBytes);
+  const text = oneLine(withoutCredentials(cleanHead(textOf(error), LIMITS.errorBytes * 2).head), LIMITS.errorBytes);
   return text === '' ? 'It failed without a word.' : text;
 }
 
@@ -48,12 +50,22 @@ function textOf(error: unknown): string {
   return typeof message === 'string' ? message : `It failed with ${Object.prototype.toString.call(error)}.`;
 }
 
-/** One line of at most `maxBytes` bytes of UTF-8, cut with a mark. */
+/** One line of at most `maxBytes` bytes of UTF-8 without values of secrets, cut with a mark. */
 export function oneLine(text: string, maxBytes: number): string {
-  // Cut first: a message may have megabytes.
-  const flat = text.slice(0, maxBytes * 2).replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim();
+  const { head, whole } = cleanHead(text, maxBytes * 2);
+  const flat = head.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim();
   const bytes = Buffer.from(flat, 'utf8');
-  if (bytes.length <= maxBytes && flat.length === text.trim().length) return flat;
-  if (bytes.length <= maxBytes && text.length <= maxBytes * 2) return flat;
+  if (bytes.length <= maxBytes && whole) return flat;
   return `${new TextDecoder().decode(bytes.subarray(0, maxBytes - 4)).replace(/\uFFFD+$/u, '')}…`;
+}
+
+/** Characters at the end of a cut text in which a value of a secret may have been cut in two. */
+const SEAM = 4_096;
+
+/** The first `length` characters without values of secrets. Most of a long text is never looked at: a message may have megabytes. */
+export function cleanHead(text: string, length: number): { head: string; whole: boolean } {
+  const given = text.trim();
+  const seen = length * 4 + SEAM;
+  const clean = given.length <= seen ? redactText(given) : redactText(given.slice(0, seen)).slice(0, -SEAM);
+  return { head: clean.slice(0, length), whole: given.length <= seen && clean.length <= length };
 }

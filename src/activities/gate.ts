@@ -7,6 +7,7 @@ import { LIMITS, type ArtifactRef } from '../core/run';
 import type { Asked } from '../core/wire';
 import type { GateEvidence, GateNeed } from '../core/world';
 import type { LedgerRow } from '../ports/ledger';
+import { redactJson, redactText } from '../ports/redaction';
 import type { ToolCall, ToolDefinition } from '../ports/tool';
 import { boundArgs, expectedVersion, parsedArgs } from './arguments';
 import type { HandsDeps } from './deps';
@@ -82,7 +83,7 @@ async function lookUp(deps: HandsDeps, question: Asking, row: LedgerRow | null):
     const answer = await inTime(tool.lookUp({ key: asked.need.key, args, since: row?.firstClaimedAt ?? 0 }, call));
     if (answer.found === false) return { kind: 'absent' };
     if (answer.found === 'cannot-say') return { kind: 'cannot-say', why: oneLine(answer.why, LIMITS.errorBytes) };
-    const value = JSON.parse(canonical(answer.output)) as Json;
+    const value = redactJson(JSON.parse(canonical(answer.output)) as Json);
     const summary = summaryOf(tool.name, value);
     const output = await storeOutput(deps.artifacts, value, { name: `${asked.need.callId}-${tool.name}.json`, summary });
     return { kind: 'found', output, summary, reference: oneLine(answer.reference ?? asked.need.key, LIMITS.summaryBytes) };
@@ -96,7 +97,7 @@ async function resourceVersion(question: Asking, need: Asked<GateNeed>['need']):
   if ('error' in question) return { error: question.error };
   if (!question.tool.resourceVersion) return null;
   try {
-    return await inTime(question.tool.resourceVersion(question.args, question.call));
+    return redactText(await inTime(question.tool.resourceVersion(question.args, question.call)));
   } catch (error) {
     return { error: failureOf(error).message };
   }
@@ -116,7 +117,7 @@ async function premiseNow(deps: HandsDeps, question: Asking, premise: Premise, n
     const read = Object.hasOwn(deps.resources, kind) ? deps.resources[kind] : undefined;
     if (!read) throw new Error(`Nothing here reads the version of ${resource}; add a reader named ${kind} under "resources" of the configuration.`);
     if ('error' in question) throw new Error(question.error);
-    const now = await inTime(read(rest.join(':'), question.call));
+    const now = redactText(await inTime(read(rest.join(':'), question.call)));
     return { resource, expected, now, holds: now === expected };
   } catch (error) {
     return { resource, expected, now: oneLine(`cannot be read: ${failureOf(error).message}`, LIMITS.summaryBytes), holds: false };

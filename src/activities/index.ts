@@ -7,6 +7,7 @@ import { cancelSelf } from './cancel-self';
 import { makeCheckpoint } from './checkpoint';
 import type { HandsDeps } from './deps';
 import { makeGate } from './gate';
+import { guarded, guardedHand, quiet } from './guard';
 import { watched } from './heartbeat';
 import { makeOpen } from './open';
 import { makePrepare } from './prepare';
@@ -15,17 +16,19 @@ import type { Hands } from './types';
 export type { HandsDeps } from './deps';
 export type { Hands, WorkerFacts } from './types';
 
-export function makeHands(deps: HandsDeps): Hands {
+export function makeHands(given: HandsDeps): Hands {
+  const deps = guarded(given);
   const [prepare, call, gate] = [makePrepare(deps), makeCall(deps), makeGate(deps)];
   return {
-    open: makeOpen(deps),
-    read: makeRead(deps),
-    append: makeAppend(deps),
-    model: (asked) => watched(({ signal }) => deps.model(fromWire('model', asked), { signal })),
-    prepare: (asked) => prepare(fromWire('prepare', asked)),
-    call: (asked) => call(fromWire('call', asked)),
-    gate: (asked) => gate(fromWire('gate', asked)),
-    checkpoint: makeCheckpoint(deps),
+    open: quiet(makeOpen(deps)),
+    read: quiet(makeRead(deps)),
+    append: quiet(makeAppend(deps)),
+    model: guardedHand((asked) => watched(({ signal }) => deps.model(fromWire('model', asked), { signal }))),
+    prepare: guardedHand((asked) => prepare(fromWire('prepare', asked))),
+    call: guardedHand((asked) => call(fromWire('call', asked))),
+    gate: guardedHand((asked) => gate(fromWire('gate', asked))),
+    // A checkpoint is the fold of the journal, byte for byte (I10).
+    checkpoint: quiet(makeCheckpoint(given)),
     cancelSelf,
   };
 }

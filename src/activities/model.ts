@@ -13,6 +13,7 @@ import { ModelError, type ModelAnswer, type ModelPort, type ModelToolSpec } from
 import type { ToolDefinition } from '../ports/tool';
 import { assemble, InputTooLarge } from './assemble';
 import { failure, failureOf, oneLine } from './failures';
+import { guardedArtifacts, guardedModel } from './guard';
 import { stepMessages } from './model-step';
 import { readJson, storeOutput } from './outputs';
 import { proposalOf, referred, type Proposal } from './proposal';
@@ -33,7 +34,8 @@ export interface ModelDeps {
 type Activity = (asked: Asked<ModelNeed>, hands: { signal: AbortSignal }) => Promise<ModelResult>;
 
 /** Makes the activity. The prompts are those pinned in the run: JSON of texts by name; `system` and `plan` are the planner's. */
-export function makeModel(deps: ModelDeps): Activity {
+export function makeModel(given: ModelDeps): Activity {
+  const deps = { ...given, artifacts: guardedArtifacts(given.artifacts) };
   return async (asked, { signal }) => {
     try {
       const transcript = await readTranscript(deps.journal, deps.artifacts, asked.runId, asked.need.upTo);
@@ -110,7 +112,7 @@ function portOf(deps: ModelDeps, { created }: Transcript): ModelPort {
   if (id === null) throw new ToolError('model-key', 'no-model', `The agent ${created.agent.name} has no model: set OPENAI_API_KEY, ANTHROPIC_API_KEY or LONGHAUL_MODEL, restart the worker and start the run again.`);
   const port = deps.models(id);
   if ('missing' in port) throw new ToolError('model-key', 'missing', port.missing);
-  return port;
+  return guardedModel(port);
 }
 
 /** The run's tools that this worker has in the same major version: only those can be called. */

@@ -8,7 +8,10 @@ import { EVENT_SCHEMA } from '../core/events';
 import type { PlanPatch } from '../core/plan';
 import { outlineByReference, parsePlan } from '../core/rules/planning';
 import type { RunInput, RunSpec } from '../core/run';
+import type { Failure } from '../core/failure';
+import { redactJson, redactText, secretIn } from '../ports/redaction';
 import type { HandsDeps, KnownAgent } from './deps';
+import { failure } from './failures';
 import { foldOn, startOf } from './fold-journal';
 import { readJson } from './outputs';
 import type { OpenAnswer } from './types';
@@ -35,15 +38,22 @@ async function fresh(deps: HandsDeps, input: RunInput, title: string): Promise<O
   const agent = deps.agents.get(spec.agent);
   if (!agent) throw new Error(`No agent is called ${spec.agent} in this worker's configuration (known: ${[...deps.agents.keys()].join(', ') || 'none'}); add it to longhaul.config, or start a worker that has it.`);
   const { manifest } = agent;
-  const plan = declaredPlan(spec, input, agent);
+  const secret = secretIn(spec);
+  const plan = secret === null ? declaredPlan(spec, input, agent) : { patch: null };
   if ('reasons' in plan) return { kind: 'refused', why: `The plan of run ${input.runId} cannot be followed: ${plan.reasons.join(' ')}`.slice(0, 4_096) };
   const run: FreshRun = {
-    agent: manifest, pins: await pinned(deps, agent), budget: { ...manifest.budget, ...spec.budget }, owner: spec.owner,
-    seed: sha256Hex(`${input.runId}|${input.inputDigest}`), title: title || agent.title(spec), inputDigest: input.inputDigest, inputRef: input.inputRef,
-    ledgerIncarnation: await deps.ledger.incarnation(), plan: plan.patch,
+    agent: manifest, pins: await pinned(deps, agent), budget: { ...manifest.budget, ...spec.budget }, owner: redactJson(spec.owner),
+    seed: sha256Hex(`${input.runId}|${input.inputDigest}`), title: redactText(title || agent.title(spec)), inputDigest: input.inputDigest, inputRef: input.inputRef,
+    ledgerIncarnation: await deps.ledger.incarnation(), plan: plan.patch, ...(secret === null ? {} : { refused: secretGiven(secret, input) }),
   };
   return { kind: 'fresh', fresh: run };
 }
+
+/** A client knows the secrets of its own environment only; what it let through is noticed here, before anything is done or sent. */
+const secretGiven = (name: string, { inputRef }: RunInput): Failure => failure('argument', 'secret', [
+  `What the run was given holds the value of the secret ${name}: start it anew with {"$secret": "${name}"} in its place,`,
+  `and change the secret, since artifact ${inputRef.sha256.slice(0, 12)} has kept the value.`,
+].join(' '));
 
 function declaredPlan(spec: RunSpec, { inputRef }: RunInput, { manifest }: KnownAgent): { patch: PlanPatch | null } | { reasons: string[] } {
   if (spec.plan === null) {

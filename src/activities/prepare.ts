@@ -6,10 +6,12 @@ import { fitsTerms } from '../core/rules/grants';
 import type { ArtifactRef } from '../core/run';
 import type { Asked } from '../core/wire';
 import type { PrepareNeed, PrepareResult } from '../core/world';
+import { redactText } from '../ports/redaction';
 import type { ToolCall, ToolDefinition } from '../ports/tool';
 import { boundArgs, editedArgs, parsedArgs } from './arguments';
 import type { HandsDeps } from './deps';
 import { failureOf } from './failures';
+import { refuseSecrets } from './guard';
 import { watched } from './heartbeat';
 import { storeOutput } from './outputs';
 import { inputRefOf, toolCallOf, toolOf } from './tool-call';
@@ -33,6 +35,7 @@ async function prepared(deps: HandsDeps, asked: Asked<PrepareNeed>, signal: Abor
   const { need, runId } = asked;
   const tool = toolOf(deps, need.tool, need.version);
   const bound = need.edited ? await editedArgs(deps.artifacts, need.call, (sha256) => deps.journal.refersTo(runId, sha256)) : await boundArgs(deps.artifacts, need.call, false);
+  refuseSecrets(bound.args);
   const args = await parsedArgs(deps.artifacts, tool, bound.args, deps.secret);
   const inputRef = await inputRefOf(deps, runId);
   const call = await toolCallOf(deps, { runId, inputRef, callId: need.callId, attempt: 0, key: need.key, resourceVersion: null, signal });
@@ -40,7 +43,7 @@ async function prepared(deps: HandsDeps, asked: Asked<PrepareNeed>, signal: Abor
     runId, agent: need.agent, owner: need.owner, tool: tool.name, version: tool.version, effect: need.effect, argsDigest: bound.digest,
     args: Buffer.byteLength(canonical(bound.args)) <= POLICY_BYTES ? bound.args : { $digest: bound.digest },
   });
-  const resourceVersion = tool.resourceVersion ? await tool.resourceVersion(args, call) : null;
+  const resourceVersion = tool.resourceVersion ? redactText(await tool.resourceVersion(args, call)) : null;
   const previewRef = policy.decision === 'ask' ? await preview(deps, tool, args, call) : undefined;
   const fits = (need.grants ?? []).filter(({ where }) => fitsTerms(bound.args, where)).map(({ grantId }) => grantId);
   return {
@@ -53,7 +56,7 @@ async function prepared(deps: HandsDeps, asked: Asked<PrepareNeed>, signal: Abor
 /** What a person is shown before deciding; without one they see the arguments. */
 async function preview(deps: HandsDeps, tool: ToolDefinition, args: unknown, call: ToolCall): Promise<ArtifactRef | undefined> {
   if (!tool.preview) return undefined;
-  const text = Buffer.from(await tool.preview(args, call), 'utf8');
+  const text = Buffer.from(redactText(await tool.preview(args, call)), 'utf8');
   const cut = text.length > PREVIEW_BYTES ? Buffer.concat([text.subarray(0, PREVIEW_BYTES), Buffer.from('\n[cut]\n')]) : text;
   return deps.artifacts.write(cut, { mediaType: 'text/plain', summary: `what ${tool.name} is about to do`, name: `${call.callId}-preview.txt` });
 }

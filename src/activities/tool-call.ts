@@ -1,5 +1,5 @@
 // What a tool is handed for one attempt: its key, its signal, artifacts, named services and secrets, and nothing of Temporal.
-// Owns no effect. The run's input is read from the artifact that was stored before the run started.
+// Owns no effect. The run's input is read from the artifact that was stored before the run started; secrets stand in it by name.
 import { Context } from '@temporalio/activity';
 import type { Json } from '../core/canonical';
 import { ToolError } from '../core/failure';
@@ -18,7 +18,7 @@ export async function toolCallOf(deps: HandsDeps, about: CallAbout): Promise<Too
   const names = { runId: about.runId, callId: about.callId, attempt: about.attempt };
   return {
     ...rest,
-    input: spec.input ?? null,
+    input: withSecrets(spec.input ?? null, deps.secret),
     artifacts: {
       read: (ref) => deps.artifacts.read(ref.sha256),
       known: (sha256) => deps.journal.refersTo(about.runId, sha256),
@@ -28,6 +28,19 @@ export async function toolCallOf(deps: HandsDeps, about: CallAbout): Promise<Too
     secret: (name) => deps.secret(name),
     log: (message) => deps.log(oneLine(message, 4_096), names),
   };
+}
+
+/** A run's input with its `{"$secret": name}` filled in; a secret that is not set here stays a name, and its tool can say so. */
+function withSecrets(value: Json, secret: (name: string) => string): Json {
+  if (Array.isArray(value)) return value.map((item) => withSecrets(item, secret));
+  if (typeof value !== 'object' || value === null) return value;
+  const name = value['$secret'];
+  if (typeof name !== 'string' || Object.keys(value).length > 1) return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withSecrets(member, secret)]));
+  try {
+    return secret(name);
+  } catch {
+    return value;
+  }
 }
 
 /**

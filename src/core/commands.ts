@@ -1,5 +1,6 @@
 // What the law is asked to decide. Every command has a natural identity (I12), so that the same command twice decides once.
 // Commands carry every fact and time that the law may use (I1).
+import type { Failure } from './failure';
 import type { Message, MessageAnswer } from './message';
 import type { AgentManifest, Actor, ArtifactRef, Budget, Pins } from './run';
 import type { PlanPatch } from './plan';
@@ -11,6 +12,8 @@ export interface FreshRun {
   inputDigest: string; inputRef: ArtifactRef; ledgerIncarnation: string;
   /** The declared plan, read and normalised; null when the planner makes it. */
   plan: PlanPatch | null;
+  /** Why the run ends before anything is done; its plan is then null. */
+  refused?: Failure;
 }
 
 export type Command =

@@ -38,9 +38,10 @@ export function decide(state: State, command: Command, now: number): Decision {
 
 function start(state: State, command: Extract<Command, { type: 'Start' }>): Decision {
   if (state.version > 0) return nothing;
-  const { plan, ...fresh } = command.fresh;
+  const { plan, refused, ...fresh } = command.fresh;
   const agent = { ...fresh.agent, planner: plan ? 'declared' as const : fresh.agent.planner };
   const created = draft('RunCreated', { epoch: command.epoch, law: LAW, ...fresh, agent, pins: { ...fresh.pins, eventSchema: EVENT_SCHEMA } });
+  if (refused) return only([created, draft('RunFailed', { failure: refused, artifacts: [] })]);
   if (!plan && agent.planner === 'model') return only([created]);
   if (!plan) return only([created, draft('RunFailed', { failure: { class: 'argument', code: 'no-plan', message: `Agent ${agent.name} needs a declared plan; start the run with one.` }, artifacts: [] })]);
   const reasons = checkPatch({ ...state, agent }, plan);

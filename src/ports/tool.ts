@@ -8,7 +8,7 @@ export interface ToolCall {
   runId: string;
   callId: string;
   attempt: number;
-  /** The run's input as its owner gave it. A tool takes from here what the model must not choose, e.g. its root folder. */
+  /** The run's input as its owner gave it, `{"$secret": name}` filled in. A tool takes from here what the model must not choose, e.g. its root folder. */
   input: Json;
   /** Idempotency key for the outside; the same for every attempt at this call. Empty for tools without effect. */
   key: string;
@@ -19,7 +19,7 @@ export interface ToolCall {
   artifacts: ToolArtifacts;
   /** Base URL of a named local service, e.g. `publisher`. Throws ToolError `permission` when the name is not configured. */
   service(name: string): string;
-  /** Value of a secret by name, from the environment or a file of mode 0600. Never log or return it. */
+  /** Value of a secret by name, from the environment or a file of mode 0600. It is taken out of what the tool returns, throws, logs and stores. */
   secret(name: string): string;
   log(message: string): void;
 }

@@ -1,11 +1,11 @@
 // Reading the configuration file: every form of it, faults as one sentence that says what to write instead, and names of
-// services and secrets resolved at the moment of use.
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+// services resolved at the moment of use.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { faultOfConfig } from '../../src/adapters/config/check';
 import { ConfigError, loadConfig } from '../../src/adapters/config/load';
-import { resolveAgents, secretResolver, serviceResolver } from '../../src/adapters/config/resolve';
+import { resolveAgents, serviceResolver } from '../../src/adapters/config/resolve';
 import type { Config } from '../../src/config';
 import { ToolError } from '../../src/core/failure';
 import { toolFor } from '../rig/hands';
@@ -77,18 +77,4 @@ test('a service is found by variable, then configuration, then what runs; else t
   delete process.env['LONGHAUL_SERVICE_MY_OWN'];
   expect(() => service('my-own')).toThrow(/longhaul dev, or set LONGHAUL_SERVICE_MY_OWN/);
   expect(() => service('constructor')).toThrow(ToolError);
-});
-
-test('a secret comes from its variable or its file of mode 0600, and its value is in no sentence', () => {
-  process.env['LONGHAUL_TEST_SECRET'] = 'canary';
-  const file = put('secret', 'canary\n');
-  const secret = secretResolver(whole({ secrets: { named: { env: 'LONGHAUL_TEST_SECRET' }, filed: { file: 'secret' } } }), folder);
-  chmodSync(file, 0o600);
-  expect([secret('named'), secret('filed'), secret('LONGHAUL_TEST_SECRET')]).toEqual(['canary', 'canary', 'canary']);
-  chmodSync(file, 0o644);
-  delete process.env['LONGHAUL_TEST_SECRET'];
-  for (const name of ['named', 'filed', 'none']) {
-    expect(() => secret(name)).toThrow(ToolError);
-    expect(() => secret(name)).not.toThrow(/canary/);
-  }
 });

@@ -33,7 +33,11 @@ export function toolFor(execute: ToolDefinition<{ text: string }, Json>['execute
 
 export interface HandsRig {
   deps: HandsDeps;
+  /** Where the stores are. */
+  folder: string;
   environment(): MockActivityEnvironment;
+  /** Gives the run another input. */
+  giveInput(input: Json): Promise<void>;
   /** A call need of the tool, as the law would write it. */
   need(over?: Partial<CallNeed>, args?: Json): Asked<CallNeed>;
   close(): Promise<void>;
@@ -42,9 +46,14 @@ export interface HandsRig {
 export async function handsOver(tools: ToolDefinition[], over: Partial<HandsDeps> = {}): Promise<HandsRig> {
   const folder = mkdtempSync(path.join(tmpdir(), 'longhaul-hands-'));
   const stores = await openStores({ stateDir: folder });
-  const spec: RunSpec = { v: 1, agent: 'a', input: { from: 'test' }, plan: null, budget: {}, owner: ANN };
-  const inputRef = await stores.artifacts.write(Buffer.from(canonical(spec)), { mediaType: 'application/json', summary: 'input' });
-  await stores.journal.accept({ ...rowOf(initialState(RUN)), owner: ANN, inputDigest: digestOf(spec), inputRef });
+  const accept = async (input: Json) => {
+    const spec: RunSpec = { v: 1, agent: 'a', input, plan: null, budget: {}, owner: ANN };
+    const inputRef = await stores.artifacts.write(Buffer.from(canonical(spec)), { mediaType: 'application/json', summary: 'input' });
+    const row = { ...rowOf(initialState(RUN)), owner: ANN, inputDigest: digestOf(spec), inputRef };
+    await stores.journal.accept(row);
+    return row;
+  };
+  await accept({ from: 'test' });
   const secrets: Record<string, string> = { key: 'canary-0451' };
   const deps: HandsDeps = {
     ...stores,
@@ -62,6 +71,11 @@ export async function handsOver(tools: ToolDefinition[], over: Partial<HandsDeps
   };
   return {
     deps,
+    folder,
+    giveInput: async (input) => {
+      const row = await accept(input);
+      Object.assign(deps.journal, { row: async () => row });
+    },
     environment: () => new MockActivityEnvironment({ heartbeatTimeoutMs: 10_000 }),
     need: (more = {}, args = { text: 'hello' }) => ({ runId: RUN, epoch: 0, need: needOf(tools[0], more, args) }),
     close: async () => {

@@ -1,6 +1,6 @@
-// Makes of a checked configuration what the runtime works with: agents ready to be pinned, and names of services and secrets
-// resolved at the moment of use, in this process, so that a new port or a new key changes no digest and no event.
-import { readFileSync, statSync } from 'node:fs';
+// Makes of a checked configuration what the runtime works with: agents ready to be pinned, and names of services resolved at
+// the moment of use, in this process, so that a new port changes no digest and no event. Secrets: adapters/secrets.
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { AgentConfig, Config } from '../../config';
 import type { Json } from '../../core/canonical';
@@ -66,25 +66,5 @@ function runningServices(stateDir: string): Record<string, { url?: string }> {
     return JSON.parse(readFileSync(path.join(stateDir, 'services.json'), 'utf8')) as Record<string, { url?: string }>;
   } catch {
     return {};
-  }
-}
-
-/** Value of a secret by name. A file that others may read is refused. */
-export function secretResolver(config: Config, folder: string): (name: string) => string {
-  return (name) => {
-    const place = config.secrets && Object.hasOwn(config.secrets, name) ? config.secrets[name] : { env: name };
-    const value = place && 'file' in place ? fromFile(path.resolve(folder, place.file), name) : process.env[(place as { env: string }).env];
-    if (value) return value;
-    throw new ToolError('permission', 'secret', `The secret ${name} is not set; set it where the worker runs, and settle the run as retry.`);
-  };
-}
-
-function fromFile(file: string, name: string): string {
-  try {
-    if ((statSync(file).mode & 0o077) !== 0) throw new ToolError('permission', 'secret', `The file of the secret ${name} may be read by others; give it mode 0600.`);
-    return readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    if (error instanceof ToolError) throw error;
-    throw new ToolError('permission', 'secret', `The file of the secret ${name} cannot be read; put the value there with mode 0600.`);
   }
 }

@@ -1,7 +1,8 @@
 // The process's log: pino, to a file or stderr, with Temporal's own log forwarded to it. Member names that usually hold
-// secrets are removed. Can be installed once per process, since Temporal's runtime can; later calls answer the same log.
+// secrets are removed, and values of secrets wherever they stand. Can be installed once per process, since Temporal's runtime can; later calls answer the same log.
 import { DefaultLogger, Runtime, type LogLevel } from '@temporalio/worker';
 import pino, { type Logger } from 'pino';
+import { redactJson, redactText, withoutCredentials } from '../../ports/redaction';
 
 export interface LogOptions { file?: string; level: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
 
@@ -16,23 +17,28 @@ let installed: Log | undefined;
 
 export function installLogger({ file, level }: LogOptions): Log {
   if (installed) return installed;
-  const out = pino({ level, redact: { paths: REDACT, censor: '[removed]' } }, pino.destination({ dest: file ?? 2, sync: true, mkdir: true }));
+  const destination = pino.destination({ dest: file ?? 2, sync: true, mkdir: true });
+  // Whole lines once more: what a library hands to its log is not ours to list.
+  const out = pino({ level, redact: { paths: REDACT, censor: '[removed]' } }, { write: (line: string) => void destination.write(redactText(line)) });
   Runtime.install({
     logger: new DefaultLogger(sdkLevel(level), (entry) => forward(out, entry)),
     telemetryOptions: { logging: { forward: {}, filter: `WARN,temporalio_sdk_core=${sdkLevel(level)},temporalio_client=${sdkLevel(level)}` } },
   });
   installed = {
-    info: (message, about) => out.info(about ?? {}, message),
-    warn: (message, about) => out.warn(about ?? {}, message),
+    info: (message, about) => out.info(redactJson(about ?? {}), clean(message)),
+    warn: (message, about) => out.warn(redactJson(about ?? {}), clean(message)),
   };
   return installed;
 }
+
+const clean = (message: string): string => withoutCredentials(redactText(message));
 
 const sdkLevel = (level: LogOptions['level']): LogLevel => (level === 'silent' ? 'ERROR' : level === 'info' ? 'WARN' : level.toUpperCase() as LogLevel);
 
 interface Entry { level: LogLevel; message: string; meta?: Record<string | symbol, unknown> }
 
-function forward(out: Logger, { level, message, meta }: Entry): void {
+function forward(out: Logger, { level, message: said, meta }: Entry): void {
+  const message = clean(said);
   const about = meta ? Object.fromEntries(Object.entries(meta)) : {};
   if (level === 'ERROR') out.error(about, message);
   else if (level === 'WARN') out.warn(about, message);

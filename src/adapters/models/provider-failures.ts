@@ -4,6 +4,7 @@
 import { APICallError, LoadAPIKeyError } from '@ai-sdk/provider';
 import type { ErrorClass, Failure } from '../../core/failure';
 import { ModelError } from '../../ports/model';
+import { redactText, withoutCredentials } from '../../ports/redaction';
 
 /** Whom a call spoke to, for the sentence that names the fix. */
 export interface Provider {
@@ -39,7 +40,7 @@ function failureOf(error: unknown, provider: Provider, signal?: AbortSignal): Fa
   if (chain.some((cause) => LoadAPIKeyError.isInstance(cause))) return keyFailure(provider, 'no key is set');
   if (chain.some((cause) => cause instanceof Error && cause.name === 'AbortError')) return fail('cancelled', 'aborted', 'The model call was cancelled.');
   if (api) return fail('network', 'no-answer', `No answer came from ${provider.id}; is the address right and the service up?`);
-  return fail('unknown', error instanceof Error ? error.name : 'thrown', `The model call failed: ${short(messageOf(error))}`);
+  return fail('unknown', error instanceof Error ? error.name : 'thrown', `The model call failed: ${short(messageOf(error), provider.key)}`);
 }
 
 function ofStatus(api: APICallError, status: number, provider: Provider): Failure {
@@ -53,7 +54,7 @@ function ofStatus(api: APICallError, status: number, provider: Provider): Failur
   if (status === 402 || /insufficient_quota|billing|credit/i.test(said.code)) return fail('business-refusal', 'quota', `The account behind ${provider.keyVariable} has no credit left; top it up, then retry.`);
   if (status === 429) return { ...fail('rate-limited', code, `${provider.id} asks for a pause (HTTP 429).`), ...(later === null ? {} : { retryAfterMs: later }) };
   if (status >= 500 || status === 408 || status === 425) return { ...fail('server', code, `${provider.id} failed on its side (HTTP ${status}).`), ...(later === null ? {} : { retryAfterMs: later }) };
-  if (status >= 400) return fail(status === 400 || status === 413 || status === 422 ? 'argument' : 'unknown', code, `${provider.id} refused the request (HTTP ${status}): ${short(said.message)}`);
+  if (status >= 400) return fail(status === 400 || status === 413 || status === 422 ? 'argument' : 'unknown', code, `${provider.id} refused the request (HTTP ${status}): ${short(said.message, provider.key)}`);
   // A success that cannot be read: cut off or not the provider's format. Asking again does no harm.
   return fail('server', 'bad-response', `${provider.id} answered with something that is not a model answer (HTTP ${status}).`);
 }
@@ -84,12 +85,17 @@ function saidBy(api: APICallError): { code: string; message: string } {
 }
 
 function redacted(failure: Failure, key: string): Failure {
-  const message = key.length >= 4 ? failure.message.split(key).join('[key]') : failure.message;
-  return { ...failure, message: message.replace(/\b(sk|pk|rk)-[A-Za-z0-9_*-]{6,}/g, '[key]') };
+  return { ...failure, code: redactText(failure.code), message: withoutCredentials(withoutKey(redactText(failure.message), key)) };
 }
 
+const withoutKey = (text: string, key: string): string => (key.length >= 4 ? text.split(key).join('[key]') : text);
+
 const fail = (kind: ErrorClass, code: string, message: string): Failure => ({ class: kind, code, message });
-const short = (text: string): string => (text === '' ? 'no reason was given.' : text.length > 300 ? `${text.slice(0, 297)}...` : text);
+/** Without secrets first: half of one, where the text is cut, would be found by nobody. */
+function short(said: string, key: string): string {
+  const text = withoutKey(redactText(said), key);
+  return text === '' ? 'no reason was given.' : text.length > 300 ? `${text.slice(0, 297)}...` : text;
+}
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 const codeOf = (error: unknown): string => {
   const code = (error as { code?: unknown } | null)?.code;
