@@ -9,6 +9,7 @@ import { loadConfig } from './adapters/config/load';
 import { ASKING, LIFELINE, type FromProcess, type Question, type Reply, type ToProcess, type Work } from './adapters/tools/isolation-wire';
 import { canonical } from './core/canonical';
 import { ToolError, type Failure } from './core/failure';
+import { LIMITS } from './core/run';
 import type { ToolCall, ToolDefinition } from './ports/tool';
 
 /** A thread has an event loop of its own: nothing that the tool does keeps it from seeing the lifeline close. */
@@ -76,7 +77,8 @@ async function work(todo: Work): Promise<void> {
     const result = await run(tool, todo);
     say({ kind: 'done', json: canonical(result) });
   } catch (error) {
-    say({ kind: 'failed', failure: failureOf(error) });
+    // The worker, which alone knows the secrets, takes them out and cuts: cut here, half of one could stay.
+    say({ kind: 'failed', failure: failureOf(error, 8 * LIMITS.errorBytes) });
   }
 }
 

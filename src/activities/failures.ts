@@ -8,16 +8,16 @@ import { redactText, withoutCredentials } from '../ports/redaction';
 /** An outside that asks for more patience than a day is not waited for longer; the attempt limit ends it. */
 const LONGEST_RETRY_MS = 24 * 3600 * 1000;
 
-/** The failure in an error of any shape. What is no ToolError is of class `unknown`. */
-export function failureOf(error: unknown): Failure {
+/** The failure in an error of any shape, in a sentence of at most `maxBytes`. What is no ToolError is of class `unknown`. */
+export function failureOf(error: unknown, maxBytes: number = LIMITS.errorBytes): Failure {
   try {
     if (error instanceof ToolError || looksLikeToolError(error)) {
       const retryAfterMs = Number.isFinite(error.retryAfterMs) && (error.retryAfterMs as number) >= 0 ? Math.min(LONGEST_RETRY_MS, Math.round(error.retryAfterMs as number)) : undefined;
       // Only the hands can tell that they were told to stop; a tool that says so has failed in its own way.
       const failureClass = error.failureClass === 'cancelled' ? 'unknown' : error.failureClass;
-      return { class: failureClass, code: oneLine(error.code, 100) || 'error', message: sentence(error), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+      return { class: failureClass, code: oneLine(error.code, 100) || 'error', message: sentence(error, maxBytes), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
     }
-    return { class: 'unknown', code: codeOf(error), message: sentence(error) };
+    return { class: 'unknown', code: codeOf(error), message: sentence(error, maxBytes) };
   } catch {
     return { class: 'unknown', code: 'unreadable', message: 'It failed with an error that cannot be read.' };
   }
@@ -37,8 +37,8 @@ function codeOf(error: unknown): string {
   return typeof name === 'string' && name !== '' ? oneLine(name, 100) : 'error';
 }
 
-function sentence(error: unknown): string {
-  const text = oneLine(withoutCredentials(cleanHead(textOf(error), LIMITS.errorBytes * 2).head), LIMITS.errorBytes);
+function sentence(error: unknown, maxBytes: number): string {
+  const text = oneLine(withoutCredentials(cleanHead(textOf(error), maxBytes * 2).head), maxBytes);
   return text === '' ? 'It failed without a word.' : text;
 }
 
