@@ -3,13 +3,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { makeHands, type HandsDeps, type WorkerFacts } from './activities';
 import { makeModel } from './activities/model';
 import type { Config, HistoryLimits } from './config';
 import { ownerGone, ownerHere, ownerLives } from './adapters/claims/owner';
-import { startReaper, type ReaperSettings } from './adapters/claims/reaper';
+import { noting, startReaper } from './adapters/claims/reaper';
+import { keepNotes } from './adapters/claims/running';
 import { resolveAgents, serviceResolver, toolsByName } from './adapters/config/resolve';
 import { installCrashPointFromEnv } from './adapters/crash/kill-at';
 import { installLogger, type Log } from './adapters/logging/logger';
@@ -20,7 +22,8 @@ import { openStores, type Stores } from './adapters/stores/open-stores';
 import { checkSearchAttributes } from './adapters/temporal/search-attributes';
 import { modelToolSpec, toolConcurrency } from './adapters/tools/define-tool';
 import { isolatedEnv, withIsolation } from './adapters/tools/isolated';
-import { TASK_QUEUE, workflowIdOf } from './messages';
+import { TASK_QUEUE } from './messages';
+import type { ClaimOwner } from './ports/ledger';
 import type { ModelPort } from './ports/model';
 import { installRedactor } from './ports/redaction';
 import type { ToolDefinition } from './ports/tool';
@@ -69,31 +72,40 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
   installCrashPointFromEnv();
   const stores = settings.stores ?? await openStores({ stateDir: settings.stateDir });
   const connection = 'address' in settings.connection ? await NativeConnection.connect(settings.connection) : settings.connection as NativeConnection;
+  const namespace = settings.namespace ?? 'default';
+  const say = (message: string, about: Record<string, unknown>): void => log.info(message, about);
+  const notes = keepNotes(settings.stateDir, ownerOf(settings), namespace, (error) => log.warn('what runs here is not noted; after a crash it waits for its heartbeats', { error: String(error) }));
+  const reaper = startReaper({ stateDir: settings.stateDir, notes, client: new Client({ connection, namespace }), namespace, log: say });
   const close = async (): Promise<void> => {
+    reaper.stop();
+    notes.close();
     if (!settings.stores) await stores.close();
     if (connection !== settings.connection) await connection.close();
   };
   try {
     const hands = makeHands(await depsOf(settings, secrets, stores, connection, log));
-    const worker = await Worker.create({ ...options(settings), connection, activities: hands });
-    const namespace = settings.namespace ?? 'default';
-    const reaping: ReaperSettings = { ledger: stores.ledger, client: new Client({ connection, namespace }), namespace, workflowIdOf, log: (message, about) => log.info(message, about) };
-    return { worker, run: () => polling(worker, reaping, close), shutdown: () => worker.shutdown() };
+    const worker = await Worker.create({ ...options(settings), connection, activities: hands, interceptors: { activity: [noting(notes)] } });
+    // What a dead worker left is told before this one is up, so that nothing is sought at the dead one's queue any more.
+    await Promise.race([reaper.first, sleep(REAP_MS, undefined, { ref: false })]);
+    return { worker, run: () => polling(worker, close), shutdown: () => worker.shutdown() };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function polling(worker: Worker, reaping: ReaperSettings, close: () => Promise<void>): Promise<void> {
-  const reaper = startReaper(reaping);
+/** ms that a start waits for the first look at what dead workers left. */
+const REAP_MS = 2_000;
+
+async function polling(worker: Worker, close: () => Promise<void>): Promise<void> {
   try {
     await worker.run();
   } finally {
-    reaper.stop();
     await close();
   }
 }
+
+const ownerOf = ({ identity }: WorkerSettings): ClaimOwner => ownerHere(identity ?? identityOf());
 
 function options({ namespace, taskQueue, identity, deployment, graceMs }: WorkerSettings): Omit<WorkerOptions, 'activities' | 'connection'> {
   return {
@@ -129,7 +141,7 @@ async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores
     secret: secrets.value,
     resources: config.resources ?? {},
     model: modelOf(stores, tools),
-    owner: ownerHere(settings.identity ?? identityOf()),
+    owner: ownerOf(settings),
     ownerGone,
     ownerLives,
     build: buildName(),

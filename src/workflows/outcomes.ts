@@ -17,6 +17,8 @@ export function failureOf(error: unknown): Failure {
   }
   if (cause instanceof CancelledFailure) return failure('cancelled', 'cancelled', 'It was cancelled before it began.');
   const text = cause instanceof Error ? cause.message : String(cause);
+  // Said by a worker of the same host, which saw that the process is gone.
+  if (cause instanceof ApplicationFailure && cause.type === 'WorkerGone') return failure('network', 'worker-lost', text);
   if (cause instanceof ApplicationFailure && cause.type === 'NotFoundError') return failure('tool-missing', 'activity-missing', `No worker knows this activity: ${text}`);
   return failure('unknown', cause instanceof ApplicationFailure ? cause.type ?? 'error' : 'error', text || 'It failed without a word.');
 }
