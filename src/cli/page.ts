@@ -5,6 +5,8 @@ import { isSettled } from '../core/lookups';
 import type { RunRow, WaitRow } from '../core/row';
 import { wordsOfGrant } from '../core/rules/grants';
 import type { State, StepState } from '../core/state';
+import type { LedgerRow } from '../ports/ledger';
+import { restoreCommand } from './executions';
 import { budgetWords, command, count, distance, line, time } from './print';
 
 const MARKS: Record<StepState['status'], string> = { pending: '[ ]', active: '[>]', done: '[x]', failed: '[!]', skipped: '[-]' };
@@ -31,7 +33,15 @@ export function waitLines(wait: WaitRow): string[] {
   ];
 }
 
-export function pageOfRun(row: RunRow, state: State): string {
+export interface PageExtras {
+  /** How Temporal lost the run, when nothing runs it although it is open. */
+  lost?: string | null;
+  /** The run's rows of the ledger: what came of a call after the run was over. */
+  ledger?: readonly LedgerRow[];
+}
+
+/** The page of a run. */
+export function pageOfRun(row: RunRow, state: State, { lost = null, ledger = [] }: PageExtras = {}): string {
   const lines = [
     `${pc.bold(row.title)}`,
     `  run          ${row.runId}`,
@@ -40,8 +50,9 @@ export function pageOfRun(row: RunRow, state: State): string {
     `  times        accepted ${time(row.createdAt)}, last event ${distance(row.updatedAt)}`,
     `  epoch        ${row.epoch}, ${count(row.version, 'event')}`,
   ];
+  if (lost !== null) lines.push('', `  ${pc.yellow(`nothing runs it: it is ${lost}, and what it waits for counts only once it is restored`)}`, `    next         ${command(restoreCommand(row.runId))}`);
   for (const wait of row.waits) lines.push('', ...waitLines(wait));
-  lines.push(...grantLines(state), ...planLines(state), ...budgetLines(row), ...artifactLines(state), ...reportLines(state));
+  lines.push(...grantLines(state), ...planLines(state), ...budgetLines(row), ...artifactLines(state), ...reportLines(state), ...lateLines(state, ledger));
   return lines.join('\n');
 }
 
@@ -80,4 +91,14 @@ function reportLines(state: State): string[] {
   if (!report) return [];
   const row = (name: string, items: string[]): string => `    ${name.padEnd(14)} ${items.length > 0 ? items.join('; ') : 'none'}`;
   return ['', '  cancel report', row('finished', report.finished), row('undone', report.undone), row('unknown', report.unknown), row('needs a person', report.needsPerson)];
+}
+
+/** Calls that the report calls unknown, and whose outcome the ledger has heard since: too late to change the end of the run. */
+function lateLines(state: State, ledger: readonly LedgerRow[]): string[] {
+  const unknown = state.end?.report?.unknown ?? [];
+  return ledger.flatMap(({ tool, callId, outcome }) => {
+    if (!outcome || !unknown.includes(`${tool} ${callId}`)) return [];
+    const what = outcome.kind === 'done' ? `it happened: ${line(outcome.summary, 100)}` : `it was refused: ${line(outcome.failure.message, 100)}`;
+    return [`    ${'known late'.padEnd(14)} ${tool} ${callId}: ${what}`];
+  });
 }

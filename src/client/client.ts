@@ -7,6 +7,7 @@ import type { RunRow, WaitRow } from '../core/row';
 import type { Actor } from '../core/run';
 import type { State } from '../core/state';
 import type { ListQuery } from '../ports/journal';
+import { executionOf, taskFailureOf, type ExecutionView } from './execution';
 import { exportRun, type ExportLine } from './export';
 import { eventsOf, inboxOf, listRuns, resultOf, rowOf, runOfWait, stateOf, watchRun, type WatchOptions } from './reads';
 import { restoreRun } from './restore';
@@ -29,6 +30,10 @@ export interface LonghaulClient {
   inbox(): Promise<{ run: RunRow; wait: WaitRow }[]>;
   /** The list row and the folded state. Throws ClientError `unknown-run`. */
   show(runId: string): Promise<{ row: RunRow; state: State }>;
+  /** What Temporal says of the run's execution: whether anything runs it. */
+  execution(runId: string): Promise<ExecutionView>;
+  /** Why Temporal tries the run's present workflow task again; null when nothing failed. */
+  taskFailure(runId: string): Promise<string | null>;
   events(runId: string, after?: number): AsyncGenerator<RunEvent>;
   watch(runId: string, options?: WatchOptions): AsyncGenerator<RunEvent>;
   /** Waits for the end of a run; answers its row. */
@@ -53,6 +58,8 @@ export function createClient(options: ClientOptions): LonghaulClient {
     list: (query = {}) => listRuns(stores, query),
     inbox: () => inboxOf(stores),
     show: async (runId) => ({ row: await rowOf(stores, runId), state: await stateOf(stores, runId) }),
+    execution: async (runId) => executionOf(await temporal(), runId),
+    taskFailure: async (runId) => taskFailureOf(await temporal(), runId),
     events: (runId, after) => eventsOf(stores, runId, after),
     watch: (runId, watching) => watchRun(stores, runId, watching),
     result: (runId, signal) => resultOf(stores, runId, signal),

@@ -7,21 +7,15 @@ import type { Command } from 'commander';
 import pc from 'picocolors';
 import { act } from '../act';
 import { runningDev } from '../dev/state';
+import { claims } from '../doctor/claims';
+import { ok, wrong, type Check, type Finding } from '../doctor/findings';
+import { artifacts, executions, openRuns, tools } from '../doctor/runs';
 import { EXIT, Stop } from '../exit';
-import { isOver } from '../../client/start';
-import { workflowIdOf } from '../../messages';
 import { firstRuns } from '../next';
 import { reaching, type CommonOptions } from '../options';
 import type { Place } from '../place';
-import { count, data, json, line } from '../print';
+import { data, json, line } from '../print';
 import { pollingWorkers } from '../workers';
-
-interface Finding { what: string; state: 'ok' | 'note' | 'wrong'; detail: string; next?: string }
-
-type Check = (place: Place, fix: boolean) => Promise<Finding[]>;
-
-const ok = (what: string, detail: string): Finding[] => [{ what, state: 'ok', detail }];
-const wrong = (what: string, detail: string, next: string): Finding[] => [{ what, state: 'wrong', detail, next }];
 
 const folder: Check = async (place) => {
   const made = place.writable();
@@ -52,20 +46,15 @@ function unmake(stateDir: string, made: string): void {
 
 /** Does nothing run here and nothing wait either? */
 async function idle(place: Place): Promise<boolean> {
-  return runningDev(place.stateDir) === null && (await openRuns(place)) === 0;
-}
-
-async function openRuns(place: Place): Promise<number> {
-  if (!existsSync(path.join(place.stateDir, 'longhaul.db'))) return 0;
-  return (await (await place.client()).list({ limit: 200 })).filter((row) => !isOver(row)).length;
+  return runningDev(place.stateDir) === null && (await openRuns(place)).length === 0;
 }
 
 const stores: Check = async (place) => {
   if (!existsSync(place.stateDir)) return [];
   const { journal, ledger } = await place.stores({ mustExist: false });
   const newest = await journal.list({ limit: 1 });
-  const open = await ledger.open();
-  return ok('stores', `journal and ledger can be read and written; last run ${newest[0]?.runId ?? 'none'}; ${count(open.length, 'open claim')}`);
+  await ledger.incarnation();
+  return ok('stores', `journal and ledger can be read and written; last run ${newest[0]?.runId ?? 'none'}`);
 };
 
 const config: Check = async (place) => {
@@ -136,22 +125,13 @@ const services: Check = async (place) => {
   return found.flat();
 };
 
-/** Open runs that Temporal does not run, and runs that stand still until a person does something. */
-const runs: Check = async (place) => {
+/** What is wrong with open runs, or that nothing is. */
+const runs: Check = async (place, fix) => {
   if (!existsSync(place.stateDir)) return [];
-  const client = await place.client({ mustExist: false });
-  const { connection, at } = await place.connection();
-  const { Client } = await import('@temporalio/client');
-  const temporal = new Client({ connection, namespace: at.namespace });
-  const open = (await client.list({ limit: 200 })).filter((row) => !isOver(row));
-  const found: Finding[] = [];
-  for (const row of open.slice(0, 50)) {
-    const status = await temporal.workflow.getHandle(workflowIdOf(row.runId)).describe().then((seen) => seen.status.name, () => 'NOT FOUND');
-    if (status !== 'RUNNING') found.push(...wrong(`run ${row.runId}`, `it is ${row.status}, and its execution is ${status}`, `npx longhaul runs restore ${row.runId}`));
-    else for (const wait of row.waits.filter(({ kind }) => kind === 'blocked' || kind === 'budget' || kind === 'decision')) found.push(...wrong(`run ${row.runId}`, `${row.status}: ${line(wait.what, 120)}`, `npx ${wait.command}`));
-  }
+  const found = await executions(place, fix);
   if (found.length > 0) return found;
-  return open.length > 0 ? ok('runs', `${open.length} open, each with a running execution`) : [{ what: 'runs', state: 'ok', detail: 'none is open', next: await firstRun(place) }];
+  const open = (await openRuns(place)).length;
+  return open > 0 ? ok('runs', `${open} open, each with a running execution`) : [{ what: 'runs', state: 'ok', detail: 'none is open', next: await firstRun(place) }];
 };
 
 /** `needs`: checks without which this one would only say the same again. */
@@ -165,6 +145,9 @@ const CHECKS: { what: string; check: Check; next: string; needs?: string[] }[] =
   { what: 'worker', check: workers, next: 'npx longhaul dev', needs: ['Temporal server'] },
   { what: 'services', check: services, next: 'npx longhaul dev', needs: ['configuration'] },
   { what: 'runs', check: runs, next: 'npx longhaul runs list', needs: ['Temporal server', 'state folder'] },
+  { what: 'claims', check: claims, next: 'npx longhaul runs list', needs: ['state folder', 'stores'] },
+  { what: 'tools', check: tools, next: 'mend the configuration', needs: ['state folder', 'stores', 'configuration'] },
+  { what: 'artifacts', check: artifacts, next: 'npx longhaul artifacts list RUN', needs: ['state folder', 'stores'] },
 ];
 
 /** The next step after an error: a package that a configuration imports and nobody has installed is named. */

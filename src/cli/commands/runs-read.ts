@@ -1,15 +1,18 @@
-// `longhaul runs list|show|watch|events|checkpoint|export`: what runs are and did, read from the stores. No server is needed.
+// `longhaul runs list|show|watch|events|checkpoint|export`: what runs are and did, read from the stores. No server is
+// needed; where one answers, `list` and `show` say of open runs whether anything runs them.
 import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { Option, type Command } from 'commander';
+import type { ExecutionView } from '../../client/execution';
 import { canonical, sha256Hex } from '../../core/canonical';
 import { fold } from '../../core/evolve';
 import { initialState } from '../../core/initial';
 import type { RunRow } from '../../core/row';
 import { act } from '../act';
 import { EXIT, Stop } from '../exit';
+import { executionsOf, lostWords, restoreCommand } from '../executions';
 import { follow } from '../follow';
-import { reading, wholeOf, type CommonOptions } from '../options';
+import { reaching, reading, wholeOf, type CommonOptions } from '../options';
 import { pageOfRun } from '../page';
 import type { Place } from '../place';
 import { count, data, distance, json, line, say, table, time } from '../print';
@@ -22,17 +25,29 @@ interface ListOptions extends CommonOptions { status?: RunRow['status'][]; waiti
 async function list(place: Place, options: ListOptions): Promise<void> {
   const client = await place.client();
   const rows = await client.list({ limit: wholeOf('--limit', options.limit), ...(options.status ? { status: options.status } : {}), ...(options.waitingFor ? { waitingFor: options.waitingFor } : {}) });
-  if (options.json) return rows.forEach(json);
+  const views = await executionsOf(place, rows);
+  if (options.json) return rows.forEach((row) => json({ ...row, ...executionIn(views, row) }));
   if (rows.length === 0) return say(`No run here is like that. Start one with \`npx longhaul run AGENT\` (state folder ${place.stateDir}).`);
   table(['RUN', 'STATUS', 'STEPS', 'UPDATED', 'AGENT', 'TITLE', 'DETAIL'],
-    rows.map((row) => [row.runId, row.status, `${row.steps.done}/${row.steps.total}`, distance(row.updatedAt), row.agent, line(row.title, 40), line(row.detail, 60)]));
+    rows.map((row) => {
+      const lost = lostWords(row, views.get(row.runId));
+      const [status, detail] = lost === null ? [row.status, line(row.detail, 60)] : ['lost', `${lost}: npx ${restoreCommand(row.runId)}`];
+      return [row.runId, status, `${row.steps.done}/${row.steps.total}`, distance(row.updatedAt), row.agent, line(row.title, 40), detail];
+    }));
+}
+
+/** Temporal's word for the execution of an open run, where it was asked. */
+function executionIn(views: ReadonlyMap<string, ExecutionView>, { runId }: RunRow): { execution?: string } {
+  const view = views.get(runId);
+  return view ? { execution: view.status } : {};
 }
 
 async function show(place: Place, runId: string, options: CommonOptions): Promise<void> {
   const { row, state } = await (await place.client()).show(runId);
-  if (!options.json) return data(pageOfRun(row, state));
+  const views = await executionsOf(place, [row]);
+  if (!options.json) return data(pageOfRun(row, state, { lost: lostWords(row, views.get(runId)), ledger: await (await place.stores()).ledger.byRun(runId) }));
   const { approvals, questions, decisions, steps, plan, artifacts, facts, budget, spent, end } = state;
-  json({ ...row, plan: { ...plan, steps }, approvals, questions, decisions, artifacts, facts, budget, spent, end });
+  json({ ...row, ...executionIn(views, row), plan: { ...plan, steps }, approvals, questions, decisions, artifacts, facts, budget, spent, end });
 }
 
 interface WatchOptions extends CommonOptions { after: string; stay?: boolean }
@@ -110,11 +125,11 @@ async function exportRun(place: Place, runId: string, options: ExportOptions): P
 
 /** Adds the reading commands to `longhaul runs`. */
 export function addRunsRead(runs: Command): void {
-  reading(runs.command('list').description('list runs, the newest first'))
+  reaching(runs.command('list').description('list runs, the newest first'))
     .addOption(new Option('--status <status...>', 'only runs with this status').choices(STATUSES))
     .addOption(new Option('--waiting-for <kind...>', 'only runs that wait for this').choices(['approval', 'question', 'decision', 'time', 'retry', 'blocked', 'budget', 'paused']))
     .option('--limit <n>', 'at most so many', '50').action(act(list, ([options]) => options));
-  reading(runs.command('show').argument('<run>').description('what a run does and waits for: for whom, until when, what then, the command that decides'))
+  reaching(runs.command('show').argument('<run>').description('what a run does and waits for: for whom, until when, what then, the command that decides'))
     .action(act(show, ([, options]) => options));
   reading(runs.command('watch').argument('<run>').description('follow a run; Ctrl-C detaches, the run goes on'))
     .option('--after <seq>', 'events after this number', '0')

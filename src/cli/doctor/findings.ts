@@ -1,0 +1,9 @@
+// What a look of the doctor finds, and how it is said. `wrong` needs a person and makes the exit code 1; `note` does not.
+import type { Place } from '../place';
+
+export interface Finding { what: string; state: 'ok' | 'note' | 'wrong'; detail: string; next?: string }
+
+export type Check = (place: Place, fix: boolean) => Promise<Finding[]>;
+
+export const ok = (what: string, detail: string): Finding[] => [{ what, state: 'ok', detail }];
+export const wrong = (what: string, detail: string, next: string): Finding[] => [{ what, state: 'wrong', detail, next }];

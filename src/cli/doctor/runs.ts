@@ -1,0 +1,119 @@
+// The doctor's look at open runs: runs that nothing runs, that stand still until a person does something, whose workflow tasks
+// or activities fail again and again, that need a tool which the configuration lacks, or an artifact that is missing.
+// Each with the next command. Changes nothing.
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { toolsByName } from '../../adapters/config/resolve';
+import type { ExecutionView } from '../../client/execution';
+import { isOver } from '../../client/start';
+import type { RunEvent } from '../../core/events';
+import { majorOf } from '../../core/keys';
+import type { RunRow } from '../../core/row';
+import type { ArtifactRef } from '../../core/run';
+import { artifactsVouchedBy } from '../../core/run-artifacts';
+import type { State } from '../../core/state';
+import { lostWords, restoreCommand } from '../executions';
+import type { Place } from '../place';
+import { line } from '../print';
+import { ok, wrong, type Check, type Finding } from './findings';
+
+/** Runs that are looked at one by one. */
+const MOST = 50;
+/** Attempts at one workflow task from which it is stuck rather than unlucky. */
+const STUCK = 3;
+/** Attempts at one activity from which somebody has to look: half a minute of back-off has passed. */
+const MANY = 10;
+/** Artifacts of one run that are verified. */
+const MOST_ARTIFACTS = 200;
+
+/** The open runs, newest first. */
+export async function openRuns(place: Place): Promise<RunRow[]> {
+  if (!existsSync(path.join(place.stateDir, 'longhaul.db'))) return [];
+  return (await (await place.client()).list({ limit: 200 })).filter((row) => !isOver(row));
+}
+
+/** Does Temporal run each open run, and does it get on? */
+export const executions: Check = async (place) => {
+  const open = await openRuns(place);
+  const client = await place.client({ mustExist: false });
+  const found: Finding[] = [];
+  for (const row of open.slice(0, MOST)) {
+    const view = await client.execution(row.runId);
+    const lost = lostWords(row, view);
+    if (lost !== null) found.push(...wrong(`run ${row.runId}`, `it is ${row.status}, and its execution is ${lost}: nothing runs it`, `npx ${restoreCommand(row.runId)}`));
+    else found.push(...waits(row), ...await stuck(place, row, view));
+  }
+  return found;
+};
+
+/** Runs that only a person brings on. That somebody is asked for an approval or an answer is no trouble. */
+function waits(row: RunRow): Finding[] {
+  return row.waits.filter(({ kind }) => kind === 'blocked' || kind === 'budget' || kind === 'decision')
+    .flatMap((wait) => wrong(`run ${row.runId}`, `${row.status}: ${line(wait.what, 120)}`, `npx ${wait.command}`));
+}
+
+async function stuck(place: Place, { runId }: RunRow, { taskAttempt, activities }: ExecutionView): Promise<Finding[]> {
+  const log = path.join(place.stateDir, 'worker.log');
+  const tasks = taskAttempt < STUCK ? [] : wrong(`run ${runId}`, `its workflow task fails again and again (attempt ${taskAttempt}): ${line(await (await place.client()).taskFailure(runId) ?? 'no worker says why', 200)}`,
+    `start the build that the run began with, or go on from the journal: npx ${restoreCommand(runId)} --force (the worker's log: ${log})`);
+  return [...tasks, ...activities.filter(({ attempt }) => attempt >= MANY).flatMap(({ type, attempt, lastFailure }) =>
+    wrong(`run ${runId}`, `its activity ${type} is tried for the ${attempt}th time: ${line(lastFailure ?? 'no worker says why', 200)}`, `do what the sentence says, then restart the worker: npx longhaul dev, or npx longhaul worker`))];
+}
+
+/** Tools of open runs that the configuration here lacks, so that no worker started with it can make their calls. */
+export const tools: Check = async (place) => {
+  const open = await openRuns(place);
+  if (open.length === 0) return [];
+  const { config, file } = await place.config();
+  const here = toolsByName(config);
+  const client = await place.client();
+  const found: Finding[] = [];
+  for (const row of open.slice(0, MOST)) {
+    const { state } = await client.show(row.runId);
+    for (const { name, version } of neededTools(state)) {
+      const tool = here.get(name);
+      if (tool && majorOf(tool.version) === majorOf(version)) continue;
+      const has = tool ? `has version ${tool.version} of it` : 'has none of that name';
+      found.push(...wrong(`run ${row.runId}`, `it needs the tool ${name} ${version}, and ${file} ${has}`, `add ${name} with major version ${majorOf(version)} to the configuration, then restart the worker: npx longhaul dev, or npx longhaul worker`));
+    }
+  }
+  return found;
+};
+
+/** What steps that are still to be done call, and what a planner may still ask for. */
+function neededTools(state: State): { name: string; version: string }[] {
+  if (state.agent.planner === 'model') return state.agent.tools;
+  const names = new Set(state.steps.flatMap(({ status, action }) => (action.type === 'tool' && status !== 'done' && status !== 'skipped' ? [action.tool] : [])));
+  return state.agent.tools.filter(({ name }) => names.has(name));
+}
+
+/** Artifacts that open runs refer to and the store has not, or not whole. */
+export const artifacts: Check = async (place) => {
+  const open = await openRuns(place);
+  if (open.length === 0) return [];
+  const client = await place.client();
+  const { artifacts: store } = await place.stores();
+  const found: Finding[] = [];
+  let count = 0;
+  for (const row of open.slice(0, MOST)) {
+    const ids = new Set([row.inputRef.sha256]);
+    for await (const event of client.events(row.runId)) for (const id of namedBy(event)) ids.add(id);
+    for (const sha256 of [...ids].slice(-MOST_ARTIFACTS)) {
+      const how = await store.verify(sha256);
+      count += 1;
+      if (how !== 'ok') found.push(...wrong(`run ${row.runId}`, `the artifact ${sha256} that it refers to is ${how}`, `put ${path.join(place.stateDir, 'artifacts', sha256.slice(0, 2), sha256.slice(2))} back from a copy, then npx longhaul artifacts verify ${sha256}`));
+    }
+  }
+  return found.length > 0 ? found : ok('artifacts', `${count} that open runs refer to are whole`);
+};
+
+/** What the runtime itself wrote into the event: an id in arguments or in a plan may be anybody's word. A lost checkpoint costs nothing but time. */
+function namedBy(event: RunEvent): string[] {
+  const ids = (refs: (ArtifactRef | undefined)[]): string[] => refs.flatMap((ref) => (ref ? [ref.sha256] : []));
+  switch (event.type) {
+    case 'RunCreated': return ids([event.data.inputRef, event.data.pins.manifest, event.data.pins.prompts, event.data.pins.policy]);
+    case 'PlanAccepted': return ids([event.data.planRef]);
+    case 'CallPrepared': return ids([event.data.previewRef, 'ref' in event.data.args ? event.data.args.ref : undefined]);
+    default: return artifactsVouchedBy(event);
+  }
+}

@@ -1,0 +1,38 @@
+// What Temporal says of open runs, for commands that must work without it as well: a run whose execution was terminated looks
+// in the journal as if it still waited. Asked briefly; where nobody answers, nothing is said.
+import type { RunRow } from '../core/row';
+import { isLost, type ExecutionView } from '../client/execution';
+import { isOver } from '../client/start';
+import type { Place } from './place';
+import { distance } from './print';
+
+/** ms that lists wait for Temporal's word. */
+const ASK_MS = 3_000;
+const MOST = 50;
+
+/** Views of the open runs among `rows`, the first 50 of them, by run id; empty where Temporal cannot be asked. */
+export async function executionsOf(place: Place, rows: readonly RunRow[]): Promise<Map<string, ExecutionView>> {
+  const open = rows.filter((row) => !isOver(row)).slice(0, MOST);
+  if (open.length === 0) return new Map();
+  const ask = async (): Promise<Map<string, ExecutionView>> => {
+    const client = await place.client();
+    return new Map(await Promise.all(open.map(async ({ runId }) => [runId, await client.execution(runId)] as const)));
+  };
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Map<string, ExecutionView>>((resolve) => { timer = setTimeout(() => resolve(new Map()), ASK_MS); });
+  try {
+    return await Promise.race([ask().catch(() => new Map<string, ExecutionView>()), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** `terminated in Temporal 5 min ago`, when nothing runs an open run; null otherwise. */
+export function lostWords(row: RunRow, view: ExecutionView | undefined): string | null {
+  if (!view || !isLost(row, view)) return null;
+  if (view.status === 'NOT_FOUND') return 'not known to Temporal';
+  const how = view.status === 'COMPLETED' ? 'ended' : view.status.toLowerCase().replaceAll('_', ' ');
+  return `${how} in Temporal${view.closedAt === null ? '' : ` ${distance(view.closedAt)}`}`;
+}
+
+export const restoreCommand = (runId: string): string => `longhaul runs restore ${runId}`;
