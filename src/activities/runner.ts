@@ -49,16 +49,23 @@ async function attempted(deps: HandsDeps, attempt: Attempt, watch: Watch): Promi
     if (!sending && watch.signal.aborted) return givenUp(deps, claim, watch);
     if (error instanceof LeftBehind && claim) {
       void followed(deps, attempt, claim, error.work);
-      return { kind: 'unknown', why: error.message };
+      return { kind: 'unknown', why: error.message, cause: { class: 'network', code: 'timeout' } };
     }
     const fault = failureOf(error);
     if (!claim) return failedReader(fault, watch);
     // Told to stop, and certain that nothing left: no attempt was made, so none is counted.
     if (fault.class === 'timeout-before-send' && watch.reason() !== null && watch.reason() !== 'timeout') return givenUp(deps, claim, watch);
-    return failedEffect(deps, attempt, claim, fault, sending);
+    return because(await failedEffect(deps, attempt, claim, fault, sending), fault, watch);
   }
   crashPoint('call:sent', need.tool);
   return kept(deps, attempt, value);
+}
+
+/** Says how an attempt failed that came to its end by itself; one that was told to stop or lost its lease has not failed. */
+function because(end: CallResult, { message: _, ...fault }: Failure, watch: Watch): CallResult {
+  const reason = watch.reason();
+  if (end.kind !== 'unknown' || (reason !== null && reason !== 'timeout')) return end;
+  return { ...end, cause: reason === 'timeout' ? { class: 'network', code: 'timeout' } : fault };
 }
 
 type Call = Awaited<ReturnType<typeof toolCallOf>>;

@@ -1,7 +1,7 @@
 // What happened: the catalogue of events and their envelope. Extended, never bent: an old shape is upcast in versions/.
 // An event exists only if `evolve` folds it. Large or secret bytes are references (I11). Times in ms, money in micro-units.
 import type { Json } from './canonical';
-import type { ErrorClass, Failure } from './failure';
+import type { Cause, ErrorClass, Failure } from './failure';
 import type { Actor, AgentManifest, ArtifactRef, Budget, Output, Pins, Usage } from './run';
 import type { MessageAnswer } from './message';
 import type { OnDeadline, PlanEnd, StepOutline } from './plan';
@@ -65,7 +65,8 @@ export interface EventData {
   };
   ToolCallSucceeded: { callId: string; attempt: number; output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'person'; settled: boolean };
   ToolCallFailed: { callId: string; attempt: number; failure: Failure; sent: boolean; final: boolean };
-  ToolCallUnknown: { callId: string; attempt: number; why: string };
+  /** `cause`: how the attempt failed; it counts as a failure once the gate finds that it may be made again. */
+  ToolCallUnknown: { callId: string; attempt: number; why: string; cause?: Cause };
   /** After a failed or turned-away request of a call, or (with `stepId` and no call yet) of a step's preparation. */
   RetryScheduled: { callId: string; stepId?: string; attempt: number; class: ErrorClass; delayMs: number; dueAt: number };
   /** `unsure`: it is repeated because the outside does one effect a key, although an earlier attempt may have taken effect. */

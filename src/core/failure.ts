@@ -11,6 +11,9 @@ export type ErrorClass =
 /** The shape in which every failure travels; `message` is one sentence of at most 1 KiB. */
 export interface Failure { class: ErrorClass; code: string; message: string; retryAfterMs?: number }
 
+/** A failure without its words, where these stand beside it. */
+export type Cause = Omit<Failure, 'message'>;
+
 /**
  * What a tool throws to say how it failed. Anything else that it throws is class `unknown`.
  * Throw `timeout-before-send` or `network` only when the request certainly did not reach the other side.

@@ -1,7 +1,7 @@
 // State of a run: what `evolve` folds from events. Plain JSON, bounded by the current plan and capped lists (DESIGN 3).
 // Nothing outside evolve.ts writes it (I3).
 import type { Json } from './canonical';
-import type { Failure } from './failure';
+import type { Cause, Failure } from './failure';
 import type { ApproverRule, Binding, CancelReport } from './events';
 import type { MessageAnswer } from './message';
 import type { OnDeadline, PlanEnd, StepOutline } from './plan';
@@ -81,6 +81,8 @@ export interface CallState {
   reserved: Usage;
   requestedAt: number;
   why?: string;
+  /** How the attempt in doubt failed, where it came to an end by itself. */
+  cause?: Cause;
 }
 
 export interface ApprovalState {

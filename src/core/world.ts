@@ -2,7 +2,7 @@
 // Need ids are stable and derived from position: `model:c3#1`, `prepare:publish#1`, `call:c7#2`, `gate:c7#1`,
 // `timer:approval:a-12@99`, `checkpoint:120`. An answer becomes exactly one command (commands.ts).
 import type { Json } from './canonical';
-import type { Failure } from './failure';
+import type { Cause, Failure } from './failure';
 import type { PolicyVerdict } from './events';
 import type { Premise, PlanPatch } from './plan';
 import type { ArtifactRef, Effect, Output, Usage } from './run';
@@ -92,7 +92,9 @@ export type Need = ModelNeed | PrepareNeed | CallNeed | GateNeed | TimerNeed | C
 
 export type ModelResult =
   | { kind: 'succeeded'; usage: Usage; text: string; output?: Output; patch?: PlanPatch; rejected?: string[] }
-  | { kind: 'failed'; failure: Failure; usage: Usage };
+  | { kind: 'failed'; failure: Failure; usage: Usage }
+  /** The provider was not asked and no attempt is counted: a cap or a breaker is in the way. */
+  | { kind: 'busy'; why: string; retryAfterMs: number };
 
 export type PrepareResult =
   | { kind: 'prepared'; argsDigest: string; args: Output; resourceVersion: string | null; policy: PolicyVerdict; previewRef?: ArtifactRef; ledgerIncarnation?: string;
@@ -103,8 +105,8 @@ export type PrepareResult =
 export type CallResult =
   | { kind: 'succeeded'; output: Output; summary: string; via: 'sent' | 'ledger'; settled: boolean; artifacts?: { ref: ArtifactRef; role: string }[]; facts?: { key: string; value: Json }[] }
   | { kind: 'failed'; failure: Failure; sent: boolean }
-  /** The effect may have happened; nothing here can tell. */
-  | { kind: 'unknown'; why: string }
+  /** The effect may have happened; nothing here can tell. `cause`: the attempt has ended, and this is how it failed. */
+  | { kind: 'unknown'; why: string; cause?: Cause }
   /** A dead owner holds the claim. */
   | { kind: 'in-doubt'; why: string }
   /** Nothing was sent and no attempt is counted: a cap, a breaker or a live owner is in the way. */

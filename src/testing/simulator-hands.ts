@@ -211,10 +211,14 @@ function turnedAway(stage: Stage, sending: Sending, trouble: 'not-sent' | 'permi
   return { kind: 'failed', failure: failure(trouble === 'permission' ? 'permission' : 'timeout-before-send', trouble), sent: false };
 }
 
+/** How an attempt failed that ended by itself; what was stopped or lost has no cause. */
+const CAUSES: Readonly<Record<string, Failure['class']>> = { 'no reply': 'network', 'reply-lost': 'network', server: 'server', 'rate-limited': 'rate-limited' };
+
 function unknown(stage: Stage, { key, fence, tool }: Sending, why: string): CallResult {
   if (stage.mutant === 'unknown-is-failed') return { kind: 'failed', failure: failure('network', why), sent: false };
   stage.ledger.markUnknown(key, fence);
-  return { kind: 'unknown', why: `${tool.name}: ${why}` };
+  const cls = CAUSES[why];
+  return { kind: 'unknown', why: `${tool.name}: ${why}`, ...(cls ? { cause: { class: cls, code: why } } : {}) };
 }
 
 /** The effect took place: settle, then answer small. */

@@ -64,6 +64,7 @@ export function* model(stage: Stage, attempt: Attempt, need: ModelNeed): Steps<M
   if (attempt.aborted) return failed({ class: 'cancelled', code: 'cancelled', message: 'cancelled' });
   if (stage.fault(0.1)) {
     const cls = stage.random.pick(MODEL_TROUBLES);
+    if (cls === 'rate-limited' && tokens % 2 === 0) return { kind: 'busy', why: 'the provider has its fill', retryAfterMs: 500 + tokens };
     return failed({ class: cls, code: cls, message: cls });
   }
   if (need.purpose === 'step') return { kind: 'succeeded', usage, text: `answer to ${need.stepId ?? ''}`, output: { value: `answer to ${need.stepId ?? ''}` } };

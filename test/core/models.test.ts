@@ -2,7 +2,7 @@
 import type { ErrorClass } from '../../src/core/failure';
 import type { PlanPatch } from '../../src/core/plan';
 import type { ModelResult } from '../../src/core/world';
-import { given, modelSaid, prepared, proposes, returned, said, succeeded, toolStep, used, type GivenRun } from '../../src/testing/scenario';
+import { cancelled, given, modelSaid, prepared, proposes, returned, said, succeeded, toolStep, used, type GivenRun } from '../../src/testing/scenario';
 
 const add = (...ids: string[]): PlanPatch => ({ add: ids.map((id) => toolStep(id, 'read')), drop: [] });
 const end: PlanPatch = { add: [], drop: [], done: { outcome: 'full', summary: 'All done.' } };
@@ -102,4 +102,16 @@ test('a late answer of an attempt that was given up changes nothing', () => {
 test('steps that failed are left to the planner: it is asked again, and what hung on them is skipped', () => {
   const run = plans(given(), proposes({ add: [toolStep('a', 'read'), toolStep('b', 'read', { dependsOn: ['a'] })], drop: [] }));
   run.when(returned('c2', 1, { kind: 'failed', failure: { class: 'not-found', code: 'x', message: 'x' }, sent: true })).then('ToolCallFailed', 'StepFailed', ['StepSkipped', { stepId: 'b' }], 'ModelCallRequested');
+});
+
+test('R8.5 a provider that has its fill is asked again later: no attempt has failed, and nothing is set aside meanwhile', () => {
+  let run = given();
+  for (let n = 1; n <= 8; n += 1) {
+    run = plans(run, { kind: 'busy', why: 'full', retryAfterMs: 2_000 }).then(['RetryScheduled', { attempt: n, class: 'rate-limited', delayMs: 2_000 }]);
+    expect([run.state.reserved.tokens, run.state.spent, run.state.calls[lastCall(run)]?.failures]).toEqual([0, { calls: 0, tokens: 0, microUsd: 0, failures: 0 }, 0]);
+    run.after(1_999).when().then();
+    run = run.after(2_000).when().then(['ModelCallRequested', { attempt: n + 1 }]);
+  }
+  plans(run, proposes(end)).then('ModelCallSucceeded', 'PlanAccepted', 'RunCompleted');
+  plans(run.when(cancelled()), { kind: 'busy', why: 'full', retryAfterMs: 2_000 }).then(['ModelCallFailed', { final: true }], 'RunCancelled');
 });

@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import type { ErrorClass } from '../../src/core/failure';
 import { backoffMs, mayRetry } from '../../src/core/rules/retries';
-import { given, prepared, returned, toolStep } from '../../src/testing/scenario';
+import type { CallResult, GateEvidence } from '../../src/core/world';
+import { evidence, given, prepared, returned, saw, toolStep, type GivenRun } from '../../src/testing/scenario';
 
 const CLASSES: ErrorClass[] = ['rate-limited', 'network', 'timeout-before-send', 'server', 'permission', 'argument', 'business-refusal', 'not-found', 'policy',
   'cancelled', 'mismatch', 'tool-missing', 'model-key', 'model-output', 'artifact', 'rejected', 'expired', 'unknown'];
@@ -75,4 +76,54 @@ test('no new attempt begins while the run is paused; it begins after the resume'
   const paused = failed.when({ type: 'Message', message: { messageId: 'p', actor: { id: 'ann', via: 'cli', assurance: 'token' }, body: { kind: 'pause', reason: '' } } });
   const still = paused.after(60_000).when().then();
   still.when({ type: 'Message', message: { messageId: 'r', actor: { id: 'ann', via: 'cli', assurance: 'token' }, body: { kind: 'resume' } } }).then('RunResumed', ['ToolCallRequested', { attempt: 2 }]);
+});
+
+describe('an effect whose attempt failed with an unknown outcome', () => {
+  const { now: start } = given({ steps: [toolStep('s', 'stage')] });
+  const unknown = (cls: ErrorClass, more: object = {}): CallResult => ({ kind: 'unknown', why: `It failed with ${cls}.`, cause: { class: cls, code: cls, ...more } });
+  /** The gate looks until it decides. */
+  const looked = (run: GivenRun, more: Partial<GateEvidence>): GivenRun => {
+    let next = run;
+    for (let i = 0; i < 4 && next.state.calls.c1?.phase === 'doubt'; i += 1) {
+      const { gate = 0, dueAt = 0 } = next.state.calls.c1;
+      next = next.after(Math.max(0, dueAt - next.now)).when();
+      next = next.when(saw('c1', gate + 1, evidence({ now: next.now, ledger: { state: 'unknown', fence: 1, firstClaimedAt: start, sendWindowUntil: start, ownerGone: false }, ...more })));
+    }
+    return next;
+  };
+  const absent = { lookUp: { kind: 'absent' as const } };
+  const keyed = { lookUp: { kind: 'none' as const }, honoursKey: true };
+
+  test.each([['stage', absent], ['pay', keyed]])('R8.2 B22 of %s: found undone or harmless to repeat, it counts, waits its pause with Retry-After, and is made again under its key', (tool, more) => {
+    let run = given({ steps: [toolStep('s', tool)] }).when(prepared('s')).when(returned('c1', 1, unknown('server', { retryAfterMs: 7_000 })));
+    run = looked(run, more).then(['RecoveryChecked', { decision: 'retry' }], ['ToolCallFailed', { attempt: 1, final: false, sent: true }], ['RetryScheduled', { attempt: 1, class: 'server', delayMs: 7_000 }]);
+    expect(run.state).toMatchObject({ spent: { calls: 1, failures: 1 }, reserved: { calls: 0 } });
+    run.after(6_999).when().then();
+    const again = run.after(7_000).when().then(['ToolCallRequested', { attempt: 2 }]);
+    expect(new Set(again.journal.flatMap((event) => (event.type === 'ToolCallRequested' ? [event.data.key] : []))).size).toBe(1);
+  });
+
+  const triedOut = (tool: string, more: Partial<GateEvidence>): GivenRun => {
+    let run = given({ steps: [toolStep('s', tool)] }).when(prepared('s'));
+    for (let attempt = 1; attempt < 10 && run.state.calls.c1?.phase === 'sent'; attempt += 1) {
+      run = looked(run.when(returned('c1', attempt, unknown('unknown'))), more);
+      const due = run.state.calls.c1;
+      if (due?.phase === 'ready') run = run.after(due.dueAt - run.now).when();
+    }
+    return run;
+  };
+
+  test('and that fails again and again, found undone each time: its step fails at the limit, and the run is blocked', () => {
+    const run = triedOut('stage', absent).then('RecoveryChecked', ['ToolCallFailed', { final: true, attempt: 3 }], 'StepFailed', 'RunBlocked');
+    expect(run.journal.filter((event) => event.type === 'RetryScheduled')).toHaveLength(2);
+  });
+
+  test('and that fails again and again without a look-up: at the limit a person is asked, since nobody knows', () => {
+    triedOut('pay', keyed).then('RecoveryChecked', ['ToolCallFailed', { final: false, attempt: 3 }], 'HumanDecisionRequested');
+  });
+
+  test('one that was lost with its worker counts no failure and waits for nothing', () => {
+    const run = given({ steps: [toolStep('s', 'pay')] }).when(prepared('s')).when(returned('c1', 1, { kind: 'unknown', why: 'The worker gave no answer.' }));
+    looked(run, keyed).then(['RecoveryChecked', { decision: 'retry' }], ['ToolCallRequested', { attempt: 2 }]);
+  });
 });

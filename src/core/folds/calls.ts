@@ -58,7 +58,7 @@ export const toolCallRequested: Fold<'ToolCallRequested'> = (state, { data, at }
     approvedUntil: 0, gate: 0, absent: 0, reserved: NO_USAGE, requestedAt: 0,
     ...(undone ? { undoOf: undone.callId, args: undone.args ?? undefined } : {}),
   };
-  const call: CallState = { ...(old ?? fresh), phase: 'sent', attempt: data.attempt, absent: 0, reserved: data.reserved, requestedAt: at };
+  const call: CallState = { ...(old ?? fresh), phase: 'sent', attempt: data.attempt, absent: 0, cause: undefined, reserved: data.reserved, requestedAt: at };
   const next: State = {
     ...state, callSeq: Math.max(state.callSeq, data.callSeq), reserved: add(state.reserved, data.reserved),
     calls: { ...state.calls, [data.callId]: call },
@@ -108,7 +108,7 @@ export const toolCallFailed: Fold<'ToolCallFailed'> = (state, { data }) => {
 export const toolCallUnknown: Fold<'ToolCallUnknown'> = (state, { data, at }) => {
   const call = callOf(state, data.callId);
   const looked = call?.phase === 'doubt' || call?.phase === 'person';
-  if (!state.cancel || !call || !looked) return setCall(state, data.callId, { phase: 'doubt', dueAt: at, why: data.why, unsure: true });
+  if (!state.cancel || !call || !looked) return setCall(state, data.callId, { phase: 'doubt', dueAt: at, why: data.why, unsure: true, cause: data.cause });
   const closed = closeCall(call.undoOf === undefined ? state : markUndone(state, call.undoOf, 'failed'), data.callId);
   const report = { ...state.cancel.report, unknown: [...state.cancel.report.unknown, `${call.tool} ${call.callId}`] };
   return { ...closed, cancel: { ...state.cancel, report } };

@@ -78,7 +78,7 @@ export function callReturned(state: State, callId: string, attempt: number, resu
     case 'failed': return only(failed(state, call, result.failure, result.sent, now));
     case 'unknown':
       if (call.effect === 'none') return only(failed(state, call, { class: 'unknown', code: 'no-answer', message: result.why }, true, now));
-      return only([draft('ToolCallUnknown', { callId, attempt, why: result.why }, callId)]);
+      return only([draft('ToolCallUnknown', { callId, attempt, why: result.why, ...(result.cause ? { cause: result.cause } : {}) }, callId)]);
     case 'in-doubt': return only([draft('ToolCallUnknown', { callId, attempt, why: result.why }, callId)]);
     case 'busy': return only([again(call, 'rate-limited', Math.max(100, result.retryAfterMs), now)]);
     case 'not-sent': return only(notSent(state, call, result.why, now));
@@ -101,6 +101,23 @@ function failed(state: State, call: CallState, failure: Failure, sent: boolean, 
   }
   if (call.unsure && failure.class !== 'business-refusal') return leftOpen(state, call, failure, sent);
   return finalFailure(call.callId, call.undoOf === undefined ? call.stepId : undefined, call.attempt, failure, sent);
+}
+
+/**
+ * The gate lets a call be made again whose attempt had failed with an unknown outcome: it counts like every failure, is followed
+ * after a pause, and only as often as the tool allows. `unsure`: it may have taken effect all the same.
+ */
+export function countedAgain(state: State, call: CallState, unsure: boolean, now: number): Draft[] {
+  if (!call.cause) return [];
+  const { callId, attempt } = call;
+  const failure: Failure = { ...call.cause, message: call.why ?? '' };
+  const tool = toolOf(state, call.tool);
+  if (call.failures + 1 < (tool?.maxAttempts ?? 1)) {
+    const delayMs = backoffMs(failure, call.failures + 1, tool?.backoffMs ?? 1000, state.seed, `${callId}#${attempt}`);
+    return [draft('ToolCallFailed', { callId, attempt, failure, sent: true, final: false }, callId), again(call, failure.class, delayMs, now)];
+  }
+  if (unsure) return leftOpen(state, call, failure, true);
+  return finalFailure(callId, call.undoOf === undefined ? call.stepId : undefined, attempt, failure, true);
 }
 
 /** This attempt failed for good, but an earlier one may have taken effect: the call is not over before that is known. */

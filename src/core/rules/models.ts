@@ -8,7 +8,9 @@ import type { Usage } from '../run';
 import type { CallState, State } from '../state';
 import type { ModelResult } from '../world';
 import { callOf, callsOf, mayHaveHappened } from '../lookups';
+import { NO_USAGE } from './budgets';
 import { artifactsOf } from './cancellation';
+import { CANCELLED } from './outcomes';
 import { checkPatch } from './planning';
 import { backoffMs, mayRetry } from './retries';
 
@@ -18,12 +20,20 @@ const MODEL_BACKOFF_MS = 1000;
 export function modelReturned(state: State, callId: string, attempt: number, result: ModelResult, now: number): Decision {
   const call = callOf(state, callId);
   if (!call || call.kind !== 'model' || call.attempt !== attempt || call.phase !== 'sent') return nothing;
+  if (result.kind === 'busy') return only(turnedAway(state, call, result.retryAfterMs, now));
   if (result.kind === 'failed') return only(failed(state, call, result.failure, result.usage, now));
   const { usage, output } = result;
   const done = draft('ModelCallSucceeded', { callId, attempt, usage, text: result.text, ...(output ? { output } : {}) }, callId);
   if (state.cancel) return only([done]);
   if (call.purpose === 'step') return only([done, ...stepDone(call, result)]);
   return only([done, ...proposed(state, callId, result.patch, result.rejected ?? [])]);
+}
+
+/** The provider was not asked: the same request is made again later, and no attempt has failed. */
+function turnedAway(state: State, { callId, attempt }: CallState, retryAfterMs: number, now: number): Draft[] {
+  if (state.cancel) return [draft('ModelCallFailed', { callId, attempt, failure: CANCELLED, usage: NO_USAGE, final: true }, callId)];
+  const delayMs = Math.max(100, retryAfterMs);
+  return [draft('RetryScheduled', { callId, attempt, class: 'rate-limited', delayMs, dueAt: now + delayMs }, callId)];
 }
 
 function stepDone(call: CallState, result: Extract<ModelResult, { kind: 'succeeded' }>): Draft[] {

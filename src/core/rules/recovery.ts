@@ -7,6 +7,7 @@ import { askId } from '../keys';
 import { callOf, ledgerOf, toolOf } from '../lookups';
 import type { CallState, State } from '../state';
 import type { GateEvidence } from '../world';
+import { countedAgain } from './calls';
 import { finalFailure, succeeded } from './outcomes';
 
 /** ms between two looks when nothing tells a better time. */
@@ -27,10 +28,10 @@ export function gateReturned(state: State, callId: string, n: number, seen: Gate
     ...(verdict.unsure ? { unsure: verdict.unsure } : {}),
     ...(seen.incarnation === ledgerOf(state, call) ? {} : { incarnation: seen.incarnation }),
   }, callId);
-  return only([checked, ...consequences(state, call, seen, verdict)]);
+  return only([checked, ...consequences(state, call, seen, verdict, now)]);
 }
 
-function consequences(state: State, call: CallState, seen: GateEvidence, verdict: Verdict): Draft[] {
+function consequences(state: State, call: CallState, seen: GateEvidence, verdict: Verdict, now: number): Draft[] {
   const { callId, attempt } = call;
   switch (verdict.decision) {
     case 'record': return recorded(state, call, seen);
@@ -40,6 +41,8 @@ function consequences(state: State, call: CallState, seen: GateEvidence, verdict
     case 'stop':
       if (verdict.why === NOT_SENT) return finalFailure(callId, call.undoOf === undefined ? call.stepId : undefined, attempt, { class: 'cancelled', code: 'cancelled', message: 'The run was cancelled; the call was never sent.' }, false);
       return [draft('ToolCallUnknown', { callId, attempt, why: verdict.why }, callId)];
+    case 'send':
+    case 'retry': return countedAgain(state, call, verdict.unsure === true, now);
     default: return [];
   }
 }
