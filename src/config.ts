@@ -68,6 +68,8 @@ export interface Config {
   /** Folder of stores and logs; default `.longhaul` beside the file. */
   stateDir?: string;
   limits?: HistoryLimits;
+  /** Most calls to one model provider at once in one worker; default 16. */
+  modelConcurrency?: number;
 }
 
 /** Types a configuration; answers it unchanged. Checked by `loadConfig`. */

@@ -7,6 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { makeHands, type HandsDeps, type WorkerFacts } from './activities';
+import { Admission } from './activities/admission';
+import { admitted } from './activities/admitted-model';
 import { makeModel } from './activities/model';
 import type { Config, HistoryLimits } from './config';
 import { ownerGone, ownerHere, ownerLives } from './adapters/claims/owner';
@@ -60,6 +62,7 @@ export interface RunningWorker {
   shutdown(): void;
 }
 
+const MODEL_CONCURRENCY = 16;
 const HISTORY: Required<HistoryLimits> = { softEvents: 2_000, hardEvents: 10_000, hardUpdates: 1_500, waitEvents: 200 };
 
 /** Makes a worker that is ready to run. Throws what the file of secrets, the stores, the connection and the bundle throw. */
@@ -130,17 +133,18 @@ function workflows(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'> {
 async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores, connection: NativeConnection, log: Log): Promise<HandsDeps> {
   const { config, stateDir } = settings;
   const tools = toolsByName(config);
+  const admission = new Admission((message, about) => log.warn(message, about));
   const agents = resolveAgents(config, modelIdFromEnv(process.env));
   for (const note of modelNotes([...agents.values()].map(({ manifest }) => manifest.model), process.env)) log.warn(note);
   return {
     ...stores,
     policy: config.policy ?? tablePolicy({ name: 'built-in', rules: [] }),
     agents, tools: withIsolation(tools, { file: settings.configFile, env: isolatedEnv(process.env, config.secrets) }),
-    concurrencyOf: toolConcurrency,
+    admission, concurrencyOf: toolConcurrency,
     service: serviceResolver(config, stateDir),
     secret: secrets.value,
     resources: config.resources ?? {},
-    model: modelOf(stores, tools),
+    model: modelOf(stores, tools, (port) => admitted(port, admission, config.modelConcurrency ?? MODEL_CONCURRENCY)),
     owner: ownerOf(settings),
     ownerGone,
     ownerLives,
@@ -157,12 +161,12 @@ async function factsOf({ config, namespace }: WorkerSettings, connection: Native
   return { searchAttributes: wrong.length === 0, limits: { ...HISTORY, ...config.limits } };
 }
 
-function modelOf({ journal, artifacts }: Stores, tools: ReadonlyMap<string, ToolDefinition>): HandsDeps['model'] {
+function modelOf({ journal, artifacts }: Stores, tools: ReadonlyMap<string, ToolDefinition>, guard: (port: ModelPort) => ModelPort): HandsDeps['model'] {
   const open = new Map<string, ModelPort>();
   const models = (id: string): ModelPort | { missing: string } => {
     const found = open.get(id) ?? modelById(id, process.env);
     if ('missing' in found) return found;
-    const port = 'port' in found ? found.port : found;
+    const port = 'port' in found ? guard(found.port) : found;
     open.set(id, port);
     return port;
   };

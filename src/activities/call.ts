@@ -8,6 +8,7 @@ import type { ClaimAnswer, ClaimOwner } from '../ports/ledger';
 import { crashPoint } from '../ports/crash-points';
 import { redactText } from '../ports/redaction';
 import type { ToolDefinition } from '../ports/tool';
+import { newsOf, type News } from './admission';
 import { boundArgs, parsedArgs } from './arguments';
 import type { HandsDeps } from './deps';
 import { failure, failureOf } from './failures';
@@ -19,24 +20,23 @@ import { inputRefOf, ownSignal, toolCallOf, toolOf } from './tool-call';
 export const LEASE_MS = 15_000;
 /** ms for which a claim is asked again while the ledger does not answer. */
 const PATIENCE_MS = 20_000;
-/** ms after which a call that met a full tool looks again. */
-const FULL_MS = 1_000;
 /** ms after which a call that met a store without an answer is made anew. */
 const AWAY_MS = 2_000;
 
 export function makeCall(deps: HandsDeps): (asked: Asked<CallNeed>) => Promise<CallResult> {
-  const running = new Map<string, number>();
   const made = async (asked: Asked<CallNeed>): Promise<CallResult> => {
     const { need } = asked;
     const early = await ready(deps, asked).catch((error: unknown): CallResult => ({ kind: 'failed', failure: failureOf(error), sent: false }));
     if ('kind' in early) return early;
-    const count = running.get(need.tool) ?? 0;
-    if (count >= deps.concurrencyOf(early.tool)) return { kind: 'busy', why: `${count} calls of ${need.tool} run in this worker already.`, retryAfterMs: FULL_MS };
-    running.set(need.tool, count + 1);
+    const entered = deps.admission.enter(`tool ${need.tool}`, deps.concurrencyOf(early.tool));
+    if (entered.kind === 'busy') return entered;
+    let news: News = null;
     try {
-      return need.effect === 'none' ? await run(deps, early) : await claimed(deps, early);
+      const result = need.effect === 'none' ? await run(deps, early) : await claimed(deps, early);
+      news = newsOf(result);
+      return result;
     } finally {
-      running.set(need.tool, (running.get(need.tool) ?? 1) - 1);
+      entered.leave(news);
     }
   };
   return async (asked) => {

@@ -8,6 +8,7 @@ import type { ArtifactsPort } from '../ports/artifacts';
 import type { JournalPort } from '../ports/journal';
 import type { ClaimOwner, LedgerPort } from '../ports/ledger';
 import type { PolicyPort } from '../ports/policy';
+import type { Admission } from './admission';
 import type { WorkerFacts } from './types';
 
 /** An agent of the configuration, ready to be pinned. */
@@ -24,6 +25,8 @@ export interface HandsDeps {
   policy: PolicyPort;
   agents: ReadonlyMap<string, KnownAgent>;
   tools: ReadonlyMap<string, ToolDefinition>;
+  /** Caps and breakers of this worker, by tool and by model provider. */
+  admission: Admission;
   /** Most calls of a tool at once in this worker. */
   concurrencyOf(tool: ToolDefinition): number;
   /** Base URL of a named service; throws ToolError `permission` when nobody names it. */

@@ -53,6 +53,9 @@ function beats(context: Context, renew: (() => Promise<boolean>) | undefined, lo
   };
 }
 
+/** True when the signal of `watched` was aborted because the time of the work was over. */
+export const timedOut = ({ reason }: AbortSignal): boolean => reason instanceof Error && reason.message === 'Stop: timeout';
+
 /** Temporal says why in the failure's message: CANCELLED, NOT_FOUND (terminated, timed out), WORKER_SHUTDOWN. */
 export function stopReason(cause: unknown): StopReason {
   return cause instanceof Error && cause.message.includes('WORKER_SHUTDOWN') ? 'shutdown' : 'cancelled';

@@ -16,6 +16,9 @@ import type { Hands } from './types';
 export type { HandsDeps } from './deps';
 export type { Hands, WorkerFacts } from './types';
 
+/** ms that a model has for one answer: less than Temporal gives the activity, so that the hands can still say what they know. */
+const MODEL_MS = 600_000;
+
 export function makeHands(given: HandsDeps): Hands {
   const deps = guarded(given);
   const [prepare, call, gate] = [makePrepare(deps), makeCall(deps), makeGate(deps)];
@@ -23,7 +26,7 @@ export function makeHands(given: HandsDeps): Hands {
     open: quiet(makeOpen(deps)),
     read: quiet(makeRead(deps)),
     append: quiet(makeAppend(deps)),
-    model: guardedHand((asked) => watched(({ signal }) => deps.model(fromWire('model', asked), { signal }))),
+    model: guardedHand((asked) => watched(({ signal }) => deps.model(fromWire('model', asked), { signal }), { timeoutMs: MODEL_MS })),
     prepare: guardedHand((asked) => prepare(fromWire('prepare', asked))),
     call: guardedHand((asked) => call(fromWire('call', asked))),
     gate: guardedHand((asked) => gate(fromWire('gate', asked))),

@@ -14,6 +14,8 @@ import type { ToolDefinition } from '../ports/tool';
 import { assemble, InputTooLarge } from './assemble';
 import { failure, failureOf, oneLine } from './failures';
 import { guardedArtifacts, guardedModel } from './guard';
+import { TurnedAway } from './admitted-model';
+import { timedOut } from './heartbeat';
 import { stepMessages } from './model-step';
 import { readJson, storeOutput } from './outputs';
 import { proposalOf, referred, type Proposal } from './proposal';
@@ -45,7 +47,7 @@ export function makeModel(given: ModelDeps): Activity {
         ? await plan(deps, { asked, transcript, prompts, port, signal })
         : await step(deps, { asked, prompts, port, signal });
     } catch (error) {
-      return failed(failureFrom(error, signal));
+      return error instanceof TurnedAway ? error.turned : failed(failureFrom(error, signal));
     }
   };
 }
@@ -122,6 +124,7 @@ function toolsOf(deps: ModelDeps, { created }: Transcript): Map<string, ToolDefi
 }
 
 function failureFrom(error: unknown, signal: AbortSignal): Failure {
+  if (timedOut(signal)) return failure('network', 'timeout', 'The model did not answer in time.');
   if (signal.aborted) return failure('cancelled', 'aborted', 'The model call was cancelled.');
   if (error instanceof ModelError) return { ...error.failure, message: oneLine(error.failure.message, LIMITS.errorBytes) };
   if (error instanceof ArtifactError) return failure('artifact', error.code, error.message);

@@ -242,7 +242,7 @@ describe('failures', () => {
 test('B18 a tool that ignores the end of its time is left behind, but keeps its claim until it ends, and its effect is settled', async () => {
   let end: () => void = () => undefined;
   const call = await over(toolFor(async ({ text }) => { await new Promise<void>((resolve) => { end = resolve; }); sent.push(text); return { text }; }, { timeoutMs: 100 }));
-  expect(await call(rig.need({ timeoutMs: 100 }))).toEqual({ kind: 'unknown', why: expect.stringContaining('still runs') });
+  expect(await call(rig.need({ timeoutMs: 100 }))).toEqual({ kind: 'unknown', why: expect.stringContaining('still runs'), cause: { class: 'network', code: 'timeout' } });
   expect(await row()).toMatchObject({ state: 'claimed', fence: 1 });
   end();
   for (let i = 0; i < 100 && (await row())?.state !== 'done'; i += 1) await new Promise((resolve) => { setTimeout(resolve, 50); });

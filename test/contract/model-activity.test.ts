@@ -17,6 +17,8 @@ import { fromWire, toWire, type Asked, type Wire } from '../../src/core/wire';
 import type { CallResult, ModelNeed, Need } from '../../src/core/world';
 import { failureOf } from '../../src/activities/failures';
 import type { ToolCall, ToolDefinition } from '../../src/ports/tool';
+import { Admission } from '../../src/activities/admission';
+import { admitted } from '../../src/activities/admitted-model';
 import { boundArgs, parsedArgs } from '../../src/activities/arguments';
 import { makeModel } from '../../src/activities/model';
 import { storeOutput } from '../../src/activities/outputs';
@@ -61,7 +63,7 @@ const asOnWire = (runId: string, need: ModelNeed): Asked<ModelNeed> => fromWire(
 interface Run { state: State; decide(body: MessageBody): void; go(): Promise<State> }
 
 /** A run of a planning agent, driven turn by turn until it can only wait or has ended. */
-async function start(options: { env?: Record<string, string>; manifest?: Partial<AgentManifest>; question?: string; plan?: Json } = {}): Promise<Run> {
+async function start(options: { env?: Record<string, string>; manifest?: Partial<AgentManifest>; question?: string; plan?: Json; admission?: Admission } = {}): Promise<Run> {
   const runId = `run-${++n}`;
   const model = `openai-compatible:${server.url}#tiny`;
   const agent: AgentManifest = {
@@ -79,7 +81,7 @@ async function start(options: { env?: Record<string, string>; manifest?: Partial
   };
   const activity = makeModel({
     journal: stores.journal, artifacts: stores.artifacts, tools: (name) => tools.get(name), spec: modelToolSpec,
-    models: (id) => { const found = modelById(id, options.env ?? {}); return 'port' in found ? found.port : found; },
+    models: (id) => { const found = modelById(id, options.env ?? {}); return 'port' in found ? admitted(found.port, options.admission ?? new Admission(), 4) : found; },
   });
   const commands: Command[] = [{ type: 'Start', runId, epoch: 0, fresh }];
   const run: Run = { state: initialState(runId), decide: (body) => void commands.push({ type: 'Message', message: { messageId: `m${commands.length}-${run.state.version}`, actor: ann, body } }), go };
@@ -435,4 +437,27 @@ describe('a model that cannot be asked', () => {
     expect(spent.tokens).toBe(120);
     expect(server.requests).toHaveLength(1);
   });
+});
+
+test('R8.5 a planner whose provider is not to be asked now waits in a timer and asks then; the provider hears nothing, and nothing is charged', async () => {
+  let time = 0;
+  const admission = new Admission(undefined, () => (time += 1_500));
+  for (let i = 0; i < 5; i += 1) {
+    const entered = admission.enter(`model provider openai-compatible:${server.url}`, 4);
+    if (entered.kind === 'let') entered.leave({ class: 'server' });
+  }
+  server.push({ text: 'Nobody is right.' });
+  const { spent, end } = await (await start({ admission })).go();
+  expect([server.requests.length, spent.calls, spent.failures, end?.status]).toEqual([1, 1, 0, 'completed']);
+  expect((await stores.journal.read(`run-${n}`, 0)).events.filter(({ type }) => type === 'RetryScheduled').length).toBeGreaterThan(0);
+});
+
+test('a model that does not answer in its time is a failure that is tried again, not a cancel', async () => {
+  const over = AbortSignal.abort(new Error('Stop: timeout'));
+  const port = { id: 'openai:x', generate: () => Promise.reject(new Error('aborted')) };
+  const run = await start();
+  const transcripts = makeModel({ journal: stores.journal, artifacts: stores.artifacts, tools: () => undefined, spec: modelToolSpec, models: () => port });
+  await run.go();
+  const asked = asOnWire(`run-${n}`, { kind: 'model', callId: 'c1', callSeq: 1, attempt: 1, upTo: 1, id: 'model:c1#1', begun: true, purpose: 'plan', rejected: [], nextPlanVersion: 1, maxInputTokens: 32_000, maxOutputTokens: 100, firstContact: true, summary: '' });
+  expect(await transcripts(asked, { signal: over })).toMatchObject({ kind: 'failed', failure: { class: 'network', code: 'timeout' }, usage: { failures: 1 } });
 });

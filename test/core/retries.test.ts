@@ -85,7 +85,7 @@ describe('an effect whose attempt failed with an unknown outcome', () => {
   const looked = (run: GivenRun, more: Partial<GateEvidence>): GivenRun => {
     let next = run;
     for (let i = 0; i < 4 && next.state.calls.c1?.phase === 'doubt'; i += 1) {
-      const { gate = 0, dueAt = 0 } = next.state.calls.c1;
+      const { gate, dueAt } = next.state.calls.c1;
       next = next.after(Math.max(0, dueAt - next.now)).when();
       next = next.when(saw('c1', gate + 1, evidence({ now: next.now, ledger: { state: 'unknown', fence: 1, firstClaimedAt: start, sendWindowUntil: start, ownerGone: false }, ...more })));
     }

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { z } from 'zod';
 import type { HandsDeps } from '../../src/activities';
+import { Admission } from '../../src/activities/admission';
 import { ownerGone, ownerHere, ownerLives } from '../../src/adapters/claims/owner';
 import { tablePolicy } from '../../src/adapters/policy/table';
 import { openStores } from '../../src/adapters/stores/open-stores';
@@ -57,7 +58,7 @@ export async function handsOver(tools: ToolDefinition[], over: Partial<HandsDeps
   const secrets: Record<string, string> = { key: 'canary-0451' };
   const deps: HandsDeps = {
     ...stores,
-    policy: tablePolicy({ name: 'test', rules: [] }), agents: new Map(), tools: new Map(tools.map((tool) => [tool.name, tool])), concurrencyOf: toolConcurrency,
+    policy: tablePolicy({ name: 'test', rules: [] }), agents: new Map(), tools: new Map(tools.map((tool) => [tool.name, tool])), concurrencyOf: toolConcurrency, admission: new Admission(),
     service: (name) => `http://127.0.0.1/${name}`,
     secret: (name) => {
       const value = secrets[name];
