@@ -62,10 +62,10 @@ async function attempted(deps: HandsDeps, attempt: Attempt, watch: Watch): Promi
 }
 
 /** Says how an attempt failed that came to its end by itself; one that was told to stop or lost its lease has not failed. */
-function because(end: CallResult, { message: _, ...fault }: Failure, watch: Watch): CallResult {
+function because(end: CallResult, { class: cls, code, retryAfterMs }: Failure, watch: Watch): CallResult {
   const reason = watch.reason();
   if (end.kind !== 'unknown' || (reason !== null && reason !== 'timeout')) return end;
-  return { ...end, cause: reason === 'timeout' ? { class: 'network', code: 'timeout' } : fault };
+  return { ...end, cause: reason === 'timeout' ? { class: 'network', code: 'timeout' } : { class: cls, code, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) } };
 }
 
 type Call = Awaited<ReturnType<typeof toolCallOf>>;
