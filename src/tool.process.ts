@@ -5,6 +5,7 @@ import { readSync, writeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { checkedResult } from './activities/checked';
 import { failureOf } from './activities/failures';
+import { schemaReasons } from './activities/schema-reasons';
 import { loadConfig } from './adapters/config/load';
 import { ASKING, LIFELINE, type FromProcess, type Question, type Reply, type ToProcess, type Work } from './adapters/tools/isolation-wire';
 import { canonical } from './core/canonical';
@@ -112,7 +113,7 @@ function parsed(tool: ToolDefinition, given: unknown): unknown {
   try {
     return tool.input.parse(given);
   } catch (error) {
-    throw new ToolError('argument', 'schema', `The arguments do not fit ${tool.name}: ${failureOf(error).message}`);
+    throw new ToolError('argument', 'schema', `The arguments do not fit ${tool.name}: ${schemaReasons(error, tool.sensitive)}`);
   }
 }
 

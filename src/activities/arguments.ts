@@ -10,6 +10,7 @@ import type { CallArgs } from '../core/world';
 import { ArtifactError, type ArtifactsPort } from '../ports/artifacts';
 import { failureOf } from './failures';
 import { loadMember, readJson } from './outputs';
+import { schemaReasons } from './schema-reasons';
 
 /** The arguments as they are digested, stored and shown: references and names of secrets in place of bytes. */
 export interface Bound { args: Json; digest: string }
@@ -43,7 +44,7 @@ export async function parsedArgs<A>(artifacts: ArtifactsPort, tool: ToolDefiniti
   try {
     return tool.input.parse(values);
   } catch (error) {
-    throw new ToolError('argument', 'schema', `The arguments do not fit ${tool.name}: ${reasonsOf(error)}`);
+    throw new ToolError('argument', 'schema', `The arguments do not fit ${tool.name}: ${schemaReasons(error, tool.sensitive)}`);
   }
 }
 
@@ -80,11 +81,3 @@ async function loaded<T>(load: () => Promise<T>): Promise<T> {
     throw new ToolError('argument', 'unreadable', failureOf(error).message);
   }
 }
-
-/** The reasons of a schema without the values that broke it, which may be secret. */
-function reasonsOf(error: unknown): string {
-  const issues = (error as { issues?: { path?: PropertyKey[]; message?: string }[] } | null)?.issues;
-  if (!Array.isArray(issues)) return failureOf(error).message;
-  return issues.slice(0, 5).map((issue) => `${(issue.path ?? []).map(String).join('.') || 'the arguments'}: ${issue.message ?? 'does not fit'}`).join('; ');
-}
-

@@ -4,6 +4,7 @@
 // Results are data: artifacts are verified when they are read, and nothing partial is passed off as whole.
 import type { Json } from '../core/canonical';
 import type { RunSpec } from '../core/run';
+import { shownArgs } from '../core/sensitive';
 import type { ArtifactsPort } from '../ports/artifacts';
 import type { ModelMessage, ModelToolSpec } from '../ports/model';
 import { withEdit } from './edited';
@@ -112,9 +113,19 @@ async function firstText({ transcript, spec }: Asking, room: Room, artifacts: By
 
 async function turnMessages(turn: Turn, asking: Asking, detail: Detail, artifacts: Bytes): Promise<ModelMessage[]> {
   const { text, calls } = turn.answer;
-  const said: ModelMessage = { role: 'assistant', text: text === '' && calls.length === 0 ? '(no answer)' : text, calls: calls.map(({ id, tool, args }) => ({ id, tool: nameFor(tool), args })) };
+  const said: ModelMessage = { role: 'assistant', text: text === '' && calls.length === 0 ? '(no answer)' : text, calls: calls.map(({ id, tool, args }) => ({ id, tool: nameFor(tool), args: shownCall(tool, args, asking.sensitive) })) };
   const results = await Promise.all(calls.map(async (call): Promise<ModelMessage> => ({ role: 'tool', id: call.id, tool: nameFor(call.tool), result: await callResult(call, turn, asking, detail, artifacts) })));
   return [said, ...results, ...notes(calls.length === 0 && turn.reasons.length > 0 ? [refusedText(turn.reasons)] : []), ...notes(turn.notes)];
+}
+
+/** The arguments of a call as the model is shown its own again. */
+function shownCall(tool: string, args: Json, sensitive: Asking['sensitive']): Json {
+  const steps = tool === 'propose_plan' && typeof args === 'object' && args !== null && !Array.isArray(args) ? args['steps'] : undefined;
+  if (!Array.isArray(steps)) return shownArgs(args, sensitive?.get(tool));
+  return { ...args as object, steps: steps.map((step) => {
+    if (typeof step !== 'object' || step === null || Array.isArray(step) || typeof step['tool'] !== 'string' || step['args'] === undefined) return step;
+    return { ...step, args: shownArgs(step['args'], sensitive?.get(step['tool'])) };
+  }) };
 }
 
 /** Exactly one result for each call: an error, the reasons of a refused proposal, or what came of its steps. */

@@ -1,6 +1,7 @@
 // What a model is told of a call whose arguments a person changed: that it was so, by whom, and what the call was made with.
 // Members that the tool names as sensitive are left out. Reads verified bytes only; decides nothing.
 import type { Json } from '../core/canonical';
+import { shownArgs } from '../core/sensitive';
 import type { ArtifactsPort } from '../ports/artifacts';
 import type { Detail } from './results';
 import type { Transcript } from './transcript';
@@ -19,13 +20,8 @@ export async function withEdit(result: Json, edit: Edit | undefined, hidden: rea
 }
 
 async function shown({ args }: Edit, hidden: readonly string[], artifacts: Pick<ArtifactsPort, 'read'>): Promise<Json> {
-  if ('value' in args) return without(args.value, hidden);
+  if ('value' in args) return shownArgs(args.value, hidden);
   const { sha256, bytes } = args.ref;
   if (bytes > SHOWN_BYTES) return { artifact: { sha256, bytes } };
-  return without(JSON.parse(new TextDecoder().decode(await artifacts.read(sha256))) as Json, hidden);
-}
-
-function without(args: Json, hidden: readonly string[]): Json {
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) return args;
-  return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, hidden.includes(name) ? '[hidden]' : value]));
+  return shownArgs(JSON.parse(new TextDecoder().decode(await artifacts.read(sha256))) as Json, hidden);
 }

@@ -3,6 +3,7 @@
 // What `open`, `read` and `append` answer stands in the journal already and is left as it is, byte for byte (I10).
 import type { Json } from '../core/canonical';
 import { ToolError } from '../core/failure';
+import { secretsNamed } from '../core/rules/binding';
 import { redactBut, redactBytes, redactJson, redactText, secretIn, withoutCredentials } from '../ports/redaction';
 import type { ArtifactsPort } from '../ports/artifacts';
 import type { ModelMessage, ModelPort } from '../ports/model';
@@ -88,4 +89,15 @@ function told(message: ModelMessage): ModelMessage {
 export function refuseSecrets(args: Json): void {
   const name = secretIn(args);
   if (name !== null) throw new ToolError('argument', 'secret', `The arguments hold the value of the secret ${name}: write {"$secret": "${name}"} in the plan in its place.`);
+}
+
+/** Reads every secret that a run refers to, so that its value is known from now on; one that is not set is told where it is needed. */
+export function learnSecrets(value: unknown, secret: (name: string) => string): void {
+  for (const name of secretsNamed(value as Json)) {
+    try {
+      secret(name);
+    } catch {
+      continue;
+    }
+  }
 }

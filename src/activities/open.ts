@@ -12,6 +12,7 @@ import type { Failure } from '../core/failure';
 import { redactJson, redactText, secretIn } from '../ports/redaction';
 import type { HandsDeps, KnownAgent } from './deps';
 import { failure } from './failures';
+import { learnSecrets } from './guard';
 import { foldOn, startOf } from './fold-journal';
 import { readJson } from './outputs';
 import type { OpenAnswer } from './types';
@@ -38,6 +39,7 @@ async function fresh(deps: HandsDeps, input: RunInput, title: string): Promise<O
   const agent = deps.agents.get(spec.agent);
   if (!agent) throw new Error(`No agent is called ${spec.agent} in this worker's configuration (known: ${[...deps.agents.keys()].join(', ') || 'none'}); add it to longhaul.config, or start a worker that has it.`);
   const { manifest } = agent;
+  learnSecrets(spec, deps.secret);
   const secret = secretIn(spec);
   const plan = secret === null ? declaredPlan(spec, input, agent) : { patch: null };
   if ('reasons' in plan) return { kind: 'refused', why: `The plan of run ${input.runId} cannot be followed: ${plan.reasons.join(' ')}`.slice(0, 4_096) };

@@ -4,6 +4,7 @@
 import { canonical } from '../core/canonical';
 import { fitsTerms } from '../core/rules/grants';
 import type { ArtifactRef } from '../core/run';
+import { withoutSensitive } from '../core/sensitive';
 import type { Asked } from '../core/wire';
 import type { PrepareNeed, PrepareResult } from '../core/world';
 import { redactText } from '../ports/redaction';
@@ -56,7 +57,7 @@ async function prepared(deps: HandsDeps, asked: Asked<PrepareNeed>, signal: Abor
 /** What a person is shown before deciding; without one they see the arguments. */
 async function preview(deps: HandsDeps, tool: ToolDefinition, args: unknown, call: ToolCall): Promise<ArtifactRef | undefined> {
   if (!tool.preview) return undefined;
-  const text = Buffer.from(redactText(await tool.preview(args, call)), 'utf8');
+  const text = Buffer.from(withoutSensitive(redactText(await tool.preview(args, call)), args, tool.sensitive), 'utf8');
   const cut = text.length > PREVIEW_BYTES ? Buffer.concat([text.subarray(0, PREVIEW_BYTES), Buffer.from('\n[cut]\n')]) : text;
   return deps.artifacts.write(cut, { mediaType: 'text/plain', summary: `what ${tool.name} is about to do`, name: `${call.callId}-preview.txt` });
 }

@@ -8,10 +8,12 @@ import { LIMITS, type ArtifactRef } from '../core/run';
 import { faultsIn, namesSecret, usesOf } from '../core/rules/binding';
 import { capReasons, stepReasons, type Known } from '../core/rules/plan-checks';
 import { OUTLINE_BYTES } from '../core/rules/plan-reading';
+import { isSensitive, withoutSensitive } from '../core/sensitive';
 import type { ModelAnswer, ModelToolCall } from '../ports/model';
 import type { ToolDefinition } from '../ports/tool';
 import { oneLine } from './failures';
 import { stepsOfPlan } from './proposed-plan';
+import { schemaReasons } from './schema-reasons';
 import type { MadeCall, StoredAnswer, Transcript } from './transcript';
 
 /** Most calls of one answer that become steps. */
@@ -81,7 +83,8 @@ function planned(args: Json, prefix: string, input: ProposalInput): Read {
   const read = stepsOfPlan(args, prefix);
   if ('error' in read) return read;
   const reasons = reasonsAgainst(read.steps, input);
-  return reasons.length > 0 ? { error: capReasons(reasons).join(' ') } : { steps: read.steps, args: read.args, plan: { drop: read.drop, ...(read.goal === undefined ? {} : { goal: read.goal }) } };
+  const steps = read.steps.map((step) => ({ ...step, title: step.action.type === 'tool' ? withoutSensitive(step.title, step.action.args, input.tools.get(step.action.tool)?.sensitive) : step.title }));
+  return reasons.length > 0 ? { error: capReasons(reasons).join(' ') } : { steps, args: read.args, plan: { drop: read.drop, ...(read.goal === undefined ? {} : { goal: read.goal }) } };
 }
 
 /** Reasons against steps as the law would give them, and what the tools' schemas say of arguments that are whole already. */
@@ -91,35 +94,25 @@ function reasonsAgainst(steps: StepOutline[], { transcript, tools }: ProposalInp
     steps: new Map([...transcript.steps].map(([id, end]) => [id, { noOutput: end.is === 'failed' || end.is === 'skipped' || end.is === 'dropped' }])),
   };
   const written = stepReasons(steps, known);
-  return written.length > 0 ? written : steps.flatMap((step) => schemaReasons(step, tools));
+  return written.length > 0 ? written : steps.flatMap((step) => misfits(step, tools));
 }
 
-function schemaReasons(step: StepOutline, tools: ReadonlyMap<string, ToolDefinition>): string[] {
+function misfits(step: StepOutline, tools: ReadonlyMap<string, ToolDefinition>): string[] {
   if (step.action.type !== 'tool' || step.uses.length > 0) return [];
   const tool = tools.get(step.action.tool);
   try {
     tool?.input.parse(step.action.args ?? {});
     return [];
   } catch (error) {
-    return [`Step ${step.id}, ${step.action.tool}: the arguments do not fit: ${issuesOf(error, tool?.sensitive ?? [])}.`];
+    return [`Step ${step.id}, ${step.action.tool}: the arguments do not fit: ${schemaReasons(error, tool?.sensitive)}.`];
   }
-}
-
-function issuesOf(error: unknown, sensitive: string[]): string {
-  const issues = (error as { issues?: unknown } | null)?.issues;
-  if (!Array.isArray(issues)) return sensitive.length > 0 ? 'they were refused' : oneLine(error instanceof Error ? error.message : 'they were refused', 200);
-  return issues.slice(0, 5).map((issue: { path?: PropertyKey[]; message?: unknown }) => {
-    const path = (issue.path ?? []).map(String);
-    const hidden = path.some((name) => sensitive.includes(name)) || (path.length === 0 && sensitive.length > 0);
-    return `${path.join('.') || 'the arguments'}: ${hidden || typeof issue.message !== 'string' ? 'does not fit' : oneLine(issue.message, 160)}`;
-  }).join('; ');
 }
 
 /** The tool's name and the first short text among its arguments, for people who read along. */
 function titleOf({ tool, args }: ModelToolCall, definition: ToolDefinition | undefined): string {
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return tool;
-  const shown = Object.entries(args).find(([name, value]) => typeof value === 'string' && value !== '' && !(definition?.sensitive ?? []).includes(name));
-  return shown ? `${tool}: ${oneLine(shown[1] as string, 60)}` : tool;
+  const shown = Object.entries(args).find(([name, value]) => typeof value === 'string' && value !== '' && !isSensitive(definition?.sensitive ?? [], [name]));
+  return shown ? `${tool}: ${oneLine(withoutSensitive(shown[1] as string, args, definition?.sensitive), 60)}` : tool;
 }
 
 /**

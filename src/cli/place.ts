@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Connection } from '@temporalio/client';
 import type { LoadedConfig } from '../adapters/config/load';
+import type { Secrets } from '../adapters/secrets/sources';
 import type { Stores } from '../adapters/stores/open-stores';
 import type { ResolvedAddress } from '../adapters/temporal/address';
 import { readDevState } from '../adapters/temporal/dev-state';
@@ -36,6 +37,7 @@ export class Place {
   private opened?: Promise<Stores>;
   private connected?: Promise<{ connection: Connection; at: ResolvedAddress }>;
   private loaded?: Promise<LoadedConfig>;
+  private known?: Promise<Secrets>;
 
   private constructor(readonly options: CommonOptions, readonly stateDir: string) {}
 
@@ -137,10 +139,23 @@ export class Place {
     return this.connected;
   }
 
+  /** The secrets of this environment, of the configuration and of the file; from now on they are known to every door and printer. */
+  secrets(): Promise<Secrets> {
+    this.known ??= (async () => {
+      const [{ openSecrets }, { installRedactor }] = [await import('../adapters/secrets/sources'), await import('../ports/redaction')];
+      const loaded = await this.config().catch(() => null);
+      const secrets = openSecrets({ config: loaded?.config ?? null, folder: loaded ? path.dirname(loaded.file) : process.cwd(), env: process.env });
+      const uninstall = installRedactor(secrets.known);
+      this.closing.push(async () => uninstall());
+      return secrets;
+    })();
+    return this.known;
+  }
+
   /** The client; it connects to Temporal only when it has to. */
   async client(how?: { mustExist?: boolean }): Promise<LonghaulClient> {
     const stores = await this.stores(how);
-    return createClient({ stores, taskQueue: this.taskQueue, connection: async () => (await this.connection()).connection, namespace: async () => (await this.connection()).at.namespace });
+    return createClient({ stores, taskQueue: this.taskQueue, secrets: () => this.secrets(), connection: async () => (await this.connection()).connection, namespace: async () => (await this.connection()).at.namespace });
   }
 
   async close(): Promise<void> {

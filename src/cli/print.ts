@@ -2,6 +2,7 @@
 // Owns formats of times and tables; knows nothing of runs.
 import Table from 'cli-table3';
 import pc from 'picocolors';
+import { redactText } from '../ports/redaction';
 
 /** Data, as text. */
 export function data(text: string): void {
@@ -15,7 +16,7 @@ export function json(value: unknown): void {
 
 /** A message for the person at the keyboard. */
 export function say(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${redactText(text)}\n`);
 }
 
 /** A next command, as it is written everywhere. */

@@ -22,7 +22,7 @@ export interface From { actor: Actor; messageId?: string; receivedAt?: number }
 export interface LonghaulClient {
   /** Accepts a run durably, then starts it. The same id with the same request answers the same run. */
   start(request: StartRequest): Promise<StartAnswer>;
-  /** Sends a message and answers what became of it. Throws ClientError `unknown-run`. */
+  /** Sends a message and answers what became of it. Throws ClientError `unknown-run`, or `secret` when it holds the value of one. */
   message(runId: string, body: MessageBody, from: From): Promise<Delivery>;
   cancel(runId: string, reason: string, from: From): Promise<Delivery>;
   list(query?: Partial<ListQuery>): Promise<RunRow[]>;
@@ -49,10 +49,15 @@ export function createClient(options: ClientOptions): LonghaulClient {
   const { stores } = options;
   const temporal = temporalOf(options);
   const sender = { stores, temporal, turnstile: new Turnstile() };
-  const message: LonghaulClient['message'] = (runId, body, { actor, messageId = uuidv7(), receivedAt = Date.now() }) =>
-    sendMessage(sender, runId, { messageId, actor, receivedAt, body } satisfies Message);
+  const message: LonghaulClient['message'] = async (runId, body, { actor, messageId = uuidv7(), receivedAt = Date.now() }) => {
+    await options.secrets?.();
+    return sendMessage(sender, runId, { messageId, actor, receivedAt, body } satisfies Message);
+  };
   return {
-    start: (request) => startRun(stores, temporal, request),
+    start: async (request) => {
+      await options.secrets?.();
+      return startRun(stores, temporal, request);
+    },
     message,
     cancel: (runId, reason, from) => message(runId, { kind: 'cancel', reason }, from),
     list: (query = {}) => listRuns(stores, query),

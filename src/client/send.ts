@@ -8,7 +8,8 @@ import { faultOfMessage, MESSAGE, workflowIdOf } from '../messages';
 import { eventByKey, rowOf } from './reads';
 import { isOver } from './start';
 import { isNotFound, isUnreachable, refusalOf, wordsOf, type Temporal } from './temporal';
-import type { ClientStores, Delivery } from './types';
+import { secretIn } from '../ports/redaction';
+import { ClientError, type ClientStores, type Delivery } from './types';
 
 /** ms that one Update may take. */
 const UPDATE_MS = 5_000;
@@ -40,8 +41,10 @@ export class Turnstile {
 
 export interface Sender { stores: ClientStores; temporal: () => Promise<Temporal>; turnstile: Turnstile }
 
-/** Sends a message and answers what became of it. Never throws for a run or a server that is away; unknown runs throw ClientError. */
+/** Sends a message and answers what became of it. Never throws for a run or a server that is away; unknown runs, and a message that holds a secret, throw ClientError. */
 export async function sendMessage(sender: Sender, runId: string, message: Message): Promise<Delivery> {
+  const secret = secretIn(message);
+  if (secret !== null) throw new ClientError('secret', `The message holds the value of the secret ${secret}, and what people say is kept: name it as {"$secret": "${secret}"} in the arguments of a plan instead. Nothing was sent.`);
   const fault = faultOfMessage(message);
   if (fault) return known(message, { kind: 'refused', text: fault });
   const row = await rowOf(sender.stores, runId);

@@ -7,6 +7,7 @@ import type { RunRow } from '../core/row';
 import { RUN_ID, type ArtifactRef, type RunInput, type RunSpec } from '../core/run';
 import { differencesOf, inputDigestOf, type Difference } from '../core/spec';
 import { workflowIdOf, WORKFLOW_TYPE } from '../messages';
+import { secretIn } from '../ports/redaction';
 import { isAlreadyStarted, type Temporal } from './temporal';
 import type { ClientStores, StartAnswer, StartRequest } from './types';
 
@@ -32,8 +33,19 @@ export async function startRun(stores: ClientStores, temporal: () => Promise<Tem
 function faultOf(runId: string, request: StartRequest): string | null {
   if (!RUN_ID.test(runId)) return `The run id ${JSON.stringify(runId).slice(0, 80)} cannot be used: write 1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit.`;
   if (request.agent === '') return 'A run needs the name of an agent.';
+  const given = faultOfSecrets(request);
+  if (given) return given;
   for (const [kind, limit] of Object.entries(request.budget ?? {})) {
     if (!Number.isSafeInteger(limit) || limit < 0) return `The budget ${kind} is ${limit}; write a whole number that is not negative.`;
+  }
+  return null;
+}
+
+/** What is started is stored and shown, so that it may name secrets and never hold one. */
+function faultOfSecrets({ input, plan, ...rest }: StartRequest): string | null {
+  for (const [what, value] of Object.entries({ 'The input': input, 'The plan': plan, 'The request': rest })) {
+    const name = secretIn(value);
+    if (name !== null) return `${what} holds the value of the secret ${name}: write {"$secret": "${name}"} in its place. Nothing was started.`;
   }
   return null;
 }

@@ -19,6 +19,11 @@ export interface ClientOptions {
   namespace?: string | (() => Promise<string>);
   /** Default `longhaul`. */
   taskQueue?: string;
+  /**
+   * Makes the secrets of this process known (`installRedactor`), awaited before anything is started or sent: what holds the value
+   * of one is refused. Left out, those count that are known already.
+   */
+  secrets?: () => Promise<unknown>;
 }
 
 export interface StartRequest {
@@ -57,7 +62,7 @@ export type RestoreAnswer =
 
 /** Something that the client was asked for cannot be had. `code` says what to do about it. */
 export class ClientError extends Error {
-  constructor(readonly code: 'unknown-run' | 'unknown-wait' | 'no-connection' | 'unreachable' | 'bad-input', message: string) {
+  constructor(readonly code: 'unknown-run' | 'unknown-wait' | 'no-connection' | 'unreachable' | 'bad-input' | 'secret', message: string) {
     super(message);
     this.name = 'ClientError';
   }

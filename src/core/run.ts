@@ -78,6 +78,8 @@ export interface ToolManifest {
   sendWindowMs: number;
   /** ms of the first pause between attempts; doubled each time, at most a minute. */
   backoffMs: number;
+  /** Members of its arguments that are shown to nobody (core/sensitive.ts). */
+  sensitive?: string[];
 }
 
 /** The agent as pinned in a run. */

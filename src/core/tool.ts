@@ -21,6 +21,7 @@ export interface ToolDeclaration {
   resourceVersion?: unknown;
   preview?: unknown;
   honoursKey?: boolean;
+  sensitive?: string[];
   maxAttempts?: number;
   timeoutMs?: number;
   sendWindowMs?: number;
@@ -42,5 +43,6 @@ export function toolManifest(tool: ToolDeclaration): ToolManifest {
     timeoutMs: tool.timeoutMs ?? TOOL_LIMITS.timeoutMs[2],
     sendWindowMs: tool.sendWindowMs ?? TOOL_LIMITS.sendWindowMs[2],
     backoffMs: tool.backoffMs ?? TOOL_LIMITS.backoffMs[2],
+    ...(tool.sensitive && tool.sensitive.length > 0 ? { sensitive: tool.sensitive } : {}),
   };
 }

@@ -59,7 +59,7 @@ export interface ToolDefinition<A = unknown, R = unknown> {
   preview?(args: A, call: ToolCall): Promise<string>;
   /** The outside does one effect per Idempotency-Key, so a repeated send with the same key is harmless. */
   honoursKey?: boolean;
-  /** Names of argument members that are redacted wherever arguments are shown. */
+  /** Members of arguments that are hidden wherever arguments are shown: names at any depth, or paths such as `auth.pin`. */
   sensitive?: string[];
   maxAttempts?: number;
   timeoutMs?: number;

@@ -17,6 +17,8 @@ const CREDENTIAL = /(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|ACCES
 export interface Secrets {
   /** Value by name, read anew each time. Throws ToolError `permission` with one sentence on what to do. */
   value: (name: string) => string;
+  /** Makes the value of a name known, where it is set. */
+  learn: (name: string) => void;
   known: KnownSecrets;
   /** What is to be said once, at start: secrets of the configuration that are not set or cannot be used. */
   notes: string[];
@@ -46,7 +48,7 @@ export function openSecrets({ config, folder, env }: { config: Pick<Config, 'sec
   }
   for (const name of KEYS) known.add(name, env[name] ?? '');
   for (const [name, text] of Object.entries(env)) if (CREDENTIAL.test(name) && looksStrong(text ?? '')) known.add(name, text ?? '');
-  return { value, known, notes };
+  return { value, learn: (name) => void noteOf(name, value), known, notes };
 }
 
 /** The variable that sets a secret without any configuration. */

@@ -70,7 +70,7 @@ async function edit(place: Place, name: string, options: DeciderOptions & { args
   const given: Json = jsonOf('--args', options.args);
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new Stop(EXIT.usage, '--args must be a JSON object with all arguments of the call: see `npx longhaul approvals show`.');
   const after = (await client.show(runId)).row.version;
-  const args = await outputOf(await place.stores(), given, `edited arguments for ${approvalId}`);
+  const args = await outputOf(place, given, `edited arguments for ${approvalId}`);
   const code = await decide(place, runId, { kind: 'edit', approvalId, args }, options, approvalId);
   return code === EXIT.done ? cameOf(client, runId, approvalId, after, options) : code;
 }

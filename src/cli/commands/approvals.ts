@@ -2,6 +2,8 @@
 // approvals-act.ts, the inbox inbox.ts. Decides nothing itself.
 import type { Command } from 'commander';
 import type { EventOf, RunEvent } from '../../core/events';
+import type { Output } from '../../core/run';
+import { shownArgs } from '../../core/sensitive';
 import { act } from '../act';
 import { decide } from '../decisions';
 import { EXIT, Stop } from '../exit';
@@ -42,15 +44,15 @@ async function show(place: Place, approvalId: string, options: CommonOptions): P
   const preview = asked.data.previewRef ?? prepared?.data.previewRef;
   const text = preview ? new TextDecoder().decode(await (await place.stores()).artifacts.read(preview.sha256)) : null;
   const { row } = await client.show(runId);
-  const { step, effect } = stepAndEffect(events, asked, prepared);
+  const { step, effect, sensitive } = stepAndTool(events, asked, prepared);
   const open = row.waits.find((wait) => wait.waitId === approvalId);
-  if (options.json) return json({ runId, ...asked.data, call: prepared?.data ?? null, step: step ?? null, effect: effect ?? null, open: open !== undefined, decided: decided.map(({ type, at, actor, data: what }) => ({ type, at, actor, ...what })), preview: text });
+  if (options.json) return json({ runId, ...asked.data, call: prepared ? { ...prepared.data, args: shownOutput(prepared.data.args, sensitive) } : null, step: step ?? null, effect: effect ?? null, open: open !== undefined, decided: decided.map(({ type, at, actor, data: what }) => ({ type, at, actor, ...what })), preview: text });
   data([
     `${approvalId} of run ${runId} (${row.title})`,
     ...(step ? [`  step         ${step.id}: ${step.title}`] : []),
     `  call         ${asked.data.callId} ${asked.data.binding.tool} ${asked.data.binding.version}, rule ${asked.data.rule.rule}, ${asked.data.rule.quorum} must approve`,
     ...(effect ? [`  effect       ${effect}`] : []),
-    `  arguments    ${prepared ? argsLine(prepared) : ''} (digest ${asked.data.binding.argsDigest.slice(0, 16)})`,
+    `  arguments    ${prepared ? argsLine(prepared, sensitive) : ''} (digest ${asked.data.binding.argsDigest.slice(0, 16)})`,
     ...(asked.data.binding.resourceVersion === null ? [] : [`  changes      ${asked.data.binding.resourceVersion}`]),
     ...(open ? waitLines(open) : [`  asked        ${time(asked.at)}, open until ${time(asked.data.expiresAt)}`]),
     ...decided.map((event) => `  ${event.type.replace('Approval', '').toLowerCase().padEnd(12)} ${time(event.at)} by ${actorName(event.actor)}`),
@@ -58,21 +60,23 @@ async function show(place: Place, approvalId: string, options: CommonOptions): P
   ].join('\n'));
 }
 
-/** The step that asks, from the plan, and what its tool does to the outside, from the agent's manifest. */
-function stepAndEffect(events: RunEvent[], { data: { binding } }: EventOf<'ApprovalRequested'>, prepared: EventOf<'CallPrepared'> | undefined): { step?: { id: string; title: string }; effect?: string } {
+/** The step that asks, from the plan; what its tool does to the outside, and which arguments it hides, from the agent's manifest. */
+function stepAndTool(events: RunEvent[], { data: { binding } }: EventOf<'ApprovalRequested'>, prepared: EventOf<'CallPrepared'> | undefined): { step?: { id: string; title: string }; effect?: string; sensitive?: string[] } {
   const outline = events.flatMap((event) => (event.type === 'PlanAccepted' ? event.data.add : [])).filter(({ id }) => id === prepared?.data.stepId).at(-1);
   const tools = events.flatMap((event) => (event.type === 'RunCreated' ? event.data.agent.tools : []));
-  const effect = tools.find(({ name }) => name === binding.tool)?.effect;
-  return { ...(outline ? { step: { id: outline.id, title: outline.title } } : {}), ...(effect === undefined ? {} : { effect }) };
+  const tool = tools.find(({ name }) => name === binding.tool);
+  return { ...(outline ? { step: { id: outline.id, title: outline.title } } : {}), ...(tool ? { effect: tool.effect, sensitive: tool.sensitive } : {}) };
 }
 
-function argsLine({ data: { args } }: EventOf<'CallPrepared'>): string {
-  return 'value' in args ? line(JSON.stringify(args.value), 120) : `artifact ${args.ref.sha256.slice(0, 16)} (${args.ref.bytes} bytes)`;
+const shownOutput = (args: Output, sensitive?: string[]): Output => ('value' in args ? { value: shownArgs(args.value, sensitive) } : args);
+
+function argsLine({ data: { args } }: EventOf<'CallPrepared'>, sensitive?: string[]): string {
+  return 'value' in args ? line(JSON.stringify(shownArgs(args.value, sensitive)), 120) : `artifact ${args.ref.sha256.slice(0, 16)} (${args.ref.bytes} bytes)`;
 }
 
 async function answer(place: Place, questionId: string, text: string, options: DeciderOptions): Promise<number> {
   const value = textOf('TEXT', text);
-  const output = await outputOf(await place.stores(), value, `Answer to ${questionId}`);
+  const output = await outputOf(place, value, `Answer to ${questionId}`);
   return decide(place, await (await place.client()).runOf(questionId), { kind: 'answer', questionId, answer: output }, options);
 }
 

@@ -69,6 +69,8 @@ async function worker(place: Place, options: WorkerOptions): Promise<void> {
   // Configurations may keep files beside the stores.
   process.env.LONGHAUL_STATE_DIR = place.stateDir;
   const { config, file } = await place.config();
+  const { guardStreams } = await import('../../adapters/secrets/streams');
+  guardStreams();
   const at = await place.server();
   const { startWorker } = await import('../../worker');
   const { apiKey, address = at.address, ...rest } = at.connectionOptions;

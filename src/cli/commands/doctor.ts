@@ -75,6 +75,14 @@ const model: Check = async (place) => {
   });
 };
 
+const secrets: Check = async (place) => {
+  const { config: read } = await place.config();
+  const { notes } = await place.secrets();
+  const named = Object.keys(read.secrets ?? {});
+  if (notes.length > 0) return notes.map((detail): Finding => ({ what: 'secrets', state: 'note', detail, next: 'set it where the worker runs, and restart the worker' }));
+  return ok('secrets', named.length === 0 ? 'the configuration names none' : `${named.join(', ')}: all set here`);
+};
+
 const server: Check = async (place) => {
   const found = await place.connection().catch(async (error: unknown) => {
     if (error instanceof Stop && await idle(place)) return null;
@@ -140,6 +148,7 @@ const CHECKS: { what: string; check: Check; next: string; needs?: string[] }[] =
   { what: 'stores', check: stores, next: 'do what the sentence says; nothing was changed', needs: ['state folder'] },
   { what: 'configuration', check: config, next: 'mend the file, or name another with --config' },
   { what: 'model', check: model, next: 'set a model', needs: ['configuration'] },
+  { what: 'secrets', check: secrets, next: 'do what the sentence says, and restart the worker', needs: ['configuration'] },
   { what: 'Temporal server', check: server, next: 'npx longhaul dev' },
   { what: 'search attributes', check: attributes, next: 'npx longhaul doctor --fix', needs: ['Temporal server'] },
   { what: 'worker', check: workers, next: 'npx longhaul dev', needs: ['Temporal server'] },

@@ -2,6 +2,7 @@
 // step). Ends with 0 once the run is accepted; with --watch it follows the run and ends with the code of what came of it.
 import type { Command } from 'commander';
 import type { Json } from '../../core/canonical';
+import { secretsNamed } from '../../core/rules/binding';
 import { parsePlan } from '../../core/rules/planning';
 import type { RunSpec } from '../../core/run';
 import type { StartAnswer } from '../../client/types';
@@ -17,10 +18,13 @@ import { workerNote } from '../workers';
 interface RunOptions extends CommonOptions { input?: string; plan?: string; runId?: string; budget?: string; watch?: boolean; stay?: boolean; as?: string; by?: string }
 
 async function run(place: Place, name: string, options: RunOptions): Promise<number> {
+  // First of all: what cannot be read is quoted.
+  const secrets = await place.secrets();
   const agent = await agentOf(place, name);
   const input = options.input === undefined ? null : jsonOf('--input', options.input);
   const plan = options.plan === undefined ? null : await checkedPlan(agent, options.plan);
   if (plan === null && agent.manifest.planner === 'declared') throw new Stop(EXIT.usage, `Agent ${name} follows declared plans: give one with --plan FILE.`);
+  for (const named of secretsNamed([input, plan])) secrets.learn(named);
   const budget = options.budget === undefined ? {} : budgetOf(options.budget);
   const owner = actorOf(options);
   const spec: RunSpec = { v: 1, agent: name, input, plan, budget, owner };

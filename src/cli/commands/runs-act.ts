@@ -16,7 +16,7 @@ const send = (body: (options: With<{ reason: string }>) => MessageBody) =>
   async (place: Place, runId: string, options: With<{ reason: string }>): Promise<number> => deliver(await place.client(), runId, body(options), options);
 
 async function message(place: Place, runId: string, text: string, options: DeciderOptions): Promise<number> {
-  const note = await outputOf(await place.stores(), textOf('TEXT', text), `A message for run ${runId}`);
+  const note = await outputOf(place, textOf('TEXT', text), `A message for run ${runId}`);
   return deliver(await place.client(), runId, { kind: 'note', text: note }, options);
 }
 

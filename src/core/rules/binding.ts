@@ -115,11 +115,18 @@ export function faultsInEdited(args: Json): { faults: string[]; pointers: string
   return { faults: [...faults], pointers: [...pointers] };
 }
 
-/** True when the arguments name a secret anywhere. */
+/** True when the arguments name a secret anywhere, also where the name itself is malformed. */
 export function namesSecret(args: Json): boolean {
   let found = false;
   walk(args, 0, (part) => { found ||= isMembers(part) && has(part, '$secret'); });
   return found;
+}
+
+/** Names of all secrets that a value refers to. */
+export function secretsNamed(value: Json): string[] {
+  const names = new Set<string>();
+  walk(value, 0, (part) => { if (isMembers(part) && has(part, '$secret') && typeof part['$secret'] === 'string') names.add(part['$secret']); });
+  return [...names];
 }
 
 /** The member at `path`, by own members and list positions only; undefined when there is none. */

@@ -1,0 +1,18 @@
+// Why a schema refuses arguments, as one line for the planner or for people: where and what, without the values of sensitive
+// members, which a schema's own message may repeat. Reads an error of any shape; never throws.
+import { isSensitive } from '../core/sensitive';
+import { failureOf, oneLine } from './failures';
+
+/** Bytes of one reason. */
+const REASON_BYTES = 160;
+
+export function schemaReasons(error: unknown, sensitive: readonly string[] = []): string {
+  const issues = (error as { issues?: unknown } | null)?.issues;
+  if (!Array.isArray(issues)) return sensitive.length > 0 ? 'they were refused' : oneLine(failureOf(error).message, 200);
+  return issues.slice(0, 5).map((issue: { path?: PropertyKey[]; message?: unknown }) => {
+    const path = (issue.path ?? []).map(String);
+    // A check of the arguments as a whole may speak of any member.
+    const hidden = path.length === 0 ? sensitive.length > 0 : isSensitive(sensitive, path);
+    return `${path.join('.') || 'the arguments'}: ${hidden || typeof issue.message !== 'string' ? 'does not fit' : oneLine(issue.message, REASON_BYTES)}`;
+  }).join('; ');
+}
