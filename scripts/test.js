@@ -1,9 +1,11 @@
 // `npm test`: every suite once, the ones that need no server first. Builds dist first where it is stale, since the
 // suites on the real server start the built command line and the built worker.
 // `npm test -- core house` runs those rooms alone. test/crash runs its fixed sample unless LONGHAUL_EXHAUSTIVE=1.
-// Closes with `N passed, N failed`.
-const { existsSync, readdirSync } = require('node:fs');
+// What the kill suites killed and saw is printed as one table. Closes with `N passed, N failed`.
+const { existsSync, mkdtempSync, readdirSync, rmSync } = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
+const { killTable } = require('./kill-table.js');
 const { check, close, root, tests } = require('./stages.js');
 
 /** Suites that start servers or load a core fully run one file at a time. */
@@ -24,6 +26,8 @@ async function main(wanted) {
   const known = groups.flatMap((group) => group.rooms);
   const wrong = wanted.filter((room) => !known.includes(room));
   if (wrong.length > 0) throw new Error(`No suite is called ${wrong.join(', ')}; name some of: ${known.join(', ')}.`);
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'longhaul-kills-'));
+  process.env.LONGHAUL_KILLS = path.join(folder, 'kills.jsonl');
   const results = [await check('build', process.execPath, [path.join(__dirname, 'build.js'), '--if-stale'], 'Mend what tsc names above.')];
   for (const group of groups) {
     const chosen = group.rooms.filter((room) => wanted.length === 0 || wanted.includes(room));
@@ -34,6 +38,8 @@ async function main(wanted) {
     const rooms = chosen.filter(hasTests);
     if (rooms.length > 0) results.push(await tests(rooms, group));
   }
+  process.stdout.write(killTable(process.env.LONGHAUL_KILLS));
+  rmSync(folder, { recursive: true, force: true });
   close(results);
 }
 

@@ -6,21 +6,25 @@ import { canonical } from '../../src/core/canonical';
 import type { State } from '../../src/core/state';
 import { drive, EVERYTHING } from '../rig/drive';
 import { sleep, startRig, type Rig } from '../rig/rig';
+import { printTally, tally } from './support/tally';
 
 /** The last event of each batch that the plan leads to, with its number among batches of that kind. */
 const BATCHES = ['ToolCallRequested:1', 'ToolCallRequested:2', 'ToolCallRequested:3', 'StepCompleted:1', 'StepCompleted:2', 'QuestionOpened', 'WaitStarted', 'ApprovalRequested', 'RunCompleted'];
-const CALLS = ['before', 'claimed', 'sent', 'blob', 'settled'];
-const SAMPLE = ['append:before:ToolCallRequested:1', 'append:after:ToolCallRequested:1', 'append:after:ToolCallRequested:3', 'append:before:StepCompleted:1',
-  'append:after:QuestionOpened', 'append:after:ApprovalRequested', 'append:after:RunCompleted', 'call:before:stamp', 'call:claimed:stamp', 'call:sent:asked', 'call:settled:asked', 'call:sent:look'];
+const CALLS = ['before', 'ready', 'claimed', 'sending', 'sent', 'blob', 'settled', 'answer'];
+const SAMPLE = ['append:before:ToolCallRequested:1', 'append:after:ToolCallRequested:3', 'append:after:QuestionOpened', 'append:after:RunCompleted',
+  'call:before:stamp', 'call:claimed:stamp', 'call:sent:asked', 'call:sent:look'];
 const ALL = [
   ...BATCHES.flatMap((batch) => [`append:before:${batch}`, `append:after:${batch}`]),
-  ...['stamp', 'asked'].flatMap((tool) => CALLS.map((point) => `call:${point}:${tool}`)), 'call:before:look', 'call:sent:look',
+  ...['stamp', 'asked'].flatMap((tool) => CALLS.map((point) => `call:${point}:${tool}`)), 'call:before:look', 'call:sent:look', 'call:answer:look',
 ];
 const POINTS = process.env['LONGHAUL_EXHAUSTIVE'] ? ALL : SAMPLE;
 
 let rig: Rig;
 beforeAll(async () => { rig = await startRig(); }, 120_000);
-afterAll(() => rig.stop(), 120_000);
+afterAll(async () => {
+  await rig.stop();
+  printTally();
+}, 120_000);
 
 /** What must be equal however the run went: everything but times, attempts and what recovery looked at. */
 const essence = (state: State): string => canonical({
@@ -56,6 +60,7 @@ describe.each(Array.from({ length: Math.ceil(POINTS.length / 4) }, (_, i) => [PO
     const ends = await Promise.all(points.map((point) => killedAt(point)));
     for (const [i, { deaths, state, status, runId }] of ends.entries()) {
       const seen = { point: points[i], deaths, status, essence: essence(state), effects: rig.effects(runId).map(({ tool, text }) => `${tool} ${text}`) };
+      tally({ suite: 'a plan of everything, against a whole run', point: points[i] ?? '', kills: deaths, expected: 2, seen: seen.effects.length, unknown: [] });
       expect(seen).toEqual({ point: points[i], deaths: 1, status: 'COMPLETED', essence: whole, effects: ['stamp hello', 'asked Q3'] });
       const seqs = (await rig.events(runId)).map((event) => event.seq);
       expect(seqs).toEqual(seqs.map((_, at) => at + 1));

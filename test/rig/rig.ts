@@ -60,10 +60,11 @@ export interface Rig {
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });
 let counter = 0;
 
-export async function startRig(): Promise<Rig> {
+/** @param given a folder of the caller's for the stores, e.g. on a small disk; removed at the end. */
+export async function startRig(given: { stateDir?: string } = {}): Promise<Rig> {
   execFileSync(process.execPath, [path.join(root, 'scripts', 'build.js'), '--if-stale'], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
   const server = await startRigServer();
-  const stateDir = mkdtempSync(path.join(tmpdir(), 'longhaul-state-'));
+  const stateDir = given.stateDir ?? mkdtempSync(path.join(tmpdir(), 'longhaul-state-'));
   const stores = await openStores({ stateDir });
   const connection = await Connection.connect(server.connectionOptions);
   const client = new Client({ connection });
