@@ -4,7 +4,7 @@ import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-const { killTable } = require('../../../scripts/kill-table.js') as { killTable(file: string): string };
+const { killTable } = require('../../../scripts/kill-table.js') as { killTable: (file: string) => string };
 
 /** What came of one point. */
 export interface Point {
