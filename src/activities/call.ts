@@ -4,7 +4,7 @@
 import { Context } from '@temporalio/activity';
 import type { Asked } from '../core/wire';
 import type { CallNeed, CallResult } from '../core/world';
-import type { ClaimAnswer, ClaimOwner } from '../ports/ledger';
+import type { ClaimAnswer, ClaimOwner, Outcome } from '../ports/ledger';
 import { crashPoint } from '../ports/crash-points';
 import { redactText } from '../ports/redaction';
 import type { ToolDefinition } from '../ports/tool';
@@ -14,6 +14,7 @@ import type { HandsDeps } from './deps';
 import { failure, failureOf } from './failures';
 import { refuseSecrets } from './guard';
 import { stopReason } from './heartbeat';
+import { answerInTime, premisesNow } from './premises';
 import { run, type Attempt, type Claim } from './runner';
 import { inputRefOf, ownSignal, toolCallOf, toolOf } from './tool-call';
 
@@ -27,7 +28,7 @@ export function makeCall(deps: HandsDeps): (asked: Asked<CallNeed>) => Promise<C
   const made = async (asked: Asked<CallNeed>): Promise<CallResult> => {
     const { need } = asked;
     const early = await ready(deps, asked).catch((error: unknown): CallResult => ({ kind: 'failed', failure: failureOf(error), sent: false }));
-    if ('kind' in early) return early;
+    if ('kind' in early) return withdrawn(deps, asked, early);
     const entered = deps.admission.enter(`tool ${need.tool}`, deps.concurrencyOf(early.tool));
     if (entered.kind === 'busy') return entered;
     let news: News = null;
@@ -59,7 +60,7 @@ async function ready(deps: HandsDeps, asked: Asked<CallNeed>): Promise<CallResul
   const args = await parsedArgs(deps.artifacts, tool, bound.args, deps.secret);
   const signal = ownSignal();
   if (signal.aborted) return { kind: 'not-sent', why: stopReason(signal.reason) === 'shutdown' ? 'shutdown' : 'cancelled' };
-  if (need.approval && (need.approval.expiresAt <= Date.now() || need.approval.argsDigest !== bound.digest)) return { kind: 'not-sent', why: 'approval' };
+  if (lapsed(need, bound.digest)) return { kind: 'not-sent', why: 'approval' };
   try {
     return { asked, inputRef: await inputRefOf(deps, asked.runId), tool, args, digest: bound.digest, claim: null };
   } catch (error) {
@@ -68,46 +69,86 @@ async function ready(deps: HandsDeps, asked: Asked<CallNeed>): Promise<CallResul
 }
 
 async function claimed(deps: HandsDeps, attempt: Attempt): Promise<CallResult> {
-  const owner: ClaimOwner = { ...deps.owner, taskToken: Context.current().info.base64TaskToken };
-  let answer: ClaimAnswer;
-  crashPoint('call:ready', attempt.asked.need.tool);
-  try {
-    answer = await claim(deps, attempt, owner);
-  } catch (error) {
-    return { kind: 'busy', why: `The ledger does not answer: ${failureOf(error).message}`, retryAfterMs: AWAY_MS };
-  }
+  const { asked, digest } = attempt;
+  const { need } = asked;
+  crashPoint('call:ready', need.tool);
+  const claimedAt = performance.now();
+  const answer = await claim(deps, asked, digest);
+  if (answer.kind !== 'claimed') return notGiven(asked, answer);
+  crashPoint('call:claimed', need.tool);
+  return sent(deps, { ...attempt, claim: { key: need.key, fence: answer.fence, leaseMs: LEASE_MS, claimedAt } });
+}
+
+/**
+ * A call with an effect that is not to be made is claimed and given back, so that no other flight of this attempt, in an
+ * execution that was reset, sends what the run takes for not sent. One that only met a full tool is made again under its key.
+ */
+async function withdrawn(deps: HandsDeps, asked: Asked<CallNeed>, no: CallResult): Promise<CallResult> {
+  const { effect, argsDigest } = asked.need;
+  if (effect === 'none' || argsDigest === undefined || no.kind === 'busy') return no;
+  const answer = await claim(deps, asked, argsDigest);
+  if (answer.kind === 'not-awaited') return no;
+  if (answer.kind !== 'claimed') return notGiven(asked, answer);
+  return givenBack(deps, { key: asked.need.key, fence: answer.fence }, no);
+}
+
+/** What a call comes to whose claim was not given. */
+function notGiven({ need }: Asked<CallNeed>, answer: Exclude<Answer, { kind: 'claimed' }>): CallResult {
   switch (answer.kind) {
-    case 'claimed':
-      crashPoint('call:claimed', attempt.asked.need.tool);
-      return sent(deps, { ...attempt, claim: { key: attempt.asked.need.key, fence: answer.fence, leaseMs: LEASE_MS } });
-    case 'outcome': return known(attempt, answer);
+    case 'outcome': return known(need, answer.outcome);
     // Not `busy`: what the other attempt does is this call's outcome, so that the gate must find it out.
     case 'held': return { kind: 'in-doubt', why: 'Another attempt at this call is under way.' };
     case 'dead-owner': return { kind: 'in-doubt', why: `An attempt by ${answer.owner.worker} stopped after its claim; whether it was sent is not known.` };
-    case 'mismatch': return { kind: 'failed', failure: failure('mismatch', 'ledger-mismatch', `The key of ${attempt.asked.need.callId} was used with other arguments.`), sent: false };
-    case 'fenced': return { kind: 'not-sent', why: 'cancelled' };
+    case 'claims-lost': return { kind: 'in-doubt', why: 'The ledger was put back from an older copy since the call was requested, so that no claim in it proves nothing.' };
+    case 'mismatch': return { kind: 'failed', failure: failure('mismatch', 'ledger-mismatch', `The key of ${need.callId} was used with other arguments.`), sent: false };
+    case 'fenced':
+    case 'not-awaited': return { kind: 'not-sent', why: 'cancelled' };
+    case 'away': return { kind: 'busy', why: answer.why, retryAfterMs: AWAY_MS };
   }
 }
 
-/** Sends, unless what the call was prepared for has changed since. After a take-over the gate has looked already. */
+/** A claim that is given up before the send. If the ledger does not hear it, the claim stands and the gate finds out. */
+async function givenBack(deps: HandsDeps, { key, fence }: Pick<Claim, 'key' | 'fence'>, no: CallResult): Promise<CallResult> {
+  await deps.ledger.release(key, fence).catch(() => false);
+  return no;
+}
+
+/** Sends, unless what the call was prepared for has changed while it waited. After a take-over the gate has looked already. */
 async function sent(deps: HandsDeps, attempt: Attempt & { claim: Claim }): Promise<CallResult> {
-  const { asked: { need, runId }, inputRef, claim } = attempt;
-  if (need.takeOver === undefined && need.undoOf === undefined && typeof need.resourceVersion === 'string' && attempt.tool.resourceVersion) {
-    const call = await toolCallOf(deps, { runId, inputRef, callId: need.callId, attempt: need.attempt, key: need.key, resourceVersion: need.resourceVersion, signal: ownSignal() });
-    const now = await attempt.tool.resourceVersion(attempt.args, call).then(redactText, failureOf);
-    if (now !== need.resourceVersion) {
-      await deps.ledger.release(claim.key, claim.fence).catch(() => false);
-      return typeof now === 'string' ? { kind: 'not-sent', why: 'approval' } : { kind: 'failed', failure: now, sent: false };
-    }
+  const { asked: { need }, claim } = attempt;
+  if (lapsed(need, attempt.digest)) return givenBack(deps, claim, { kind: 'not-sent', why: 'approval' });
+  if (need.takeOver === undefined && need.undoOf === undefined) {
+    const changed = await changedSince(deps, attempt).catch((error: unknown): CallResult => ({ kind: 'busy', why: failureOf(error).message, retryAfterMs: AWAY_MS }));
+    if (changed) return givenBack(deps, claim, changed);
   }
   return run(deps, attempt);
 }
 
+/** Has the approval that allows this call ended, or was it given for other arguments? */
+const lapsed = ({ approval }: Pick<CallNeed, 'approval'>, digest: string): boolean =>
+  approval !== undefined && (approval.expiresAt <= Date.now() || approval.argsDigest !== digest);
+
+/** The version of the thing that the call changes, and the premises of its step, read once more; null when all is as it was. */
+async function changedSince(deps: HandsDeps, { asked: { need, runId }, inputRef, tool, args }: Attempt): Promise<CallResult | null> {
+  const versioned = typeof need.resourceVersion === 'string' && tool.resourceVersion !== undefined;
+  if (!versioned && need.premises.length === 0) return null;
+  const call = await toolCallOf(deps, { runId, inputRef, callId: need.callId, attempt: need.attempt, key: need.key, resourceVersion: need.resourceVersion ?? null, signal: ownSignal() });
+  if (versioned) {
+    const now = await answerInTime(tool.resourceVersion!(args, call)).then(redactText, failureOf);
+    if (typeof now !== 'string') return { kind: 'failed', failure: now, sent: false };
+    if (now !== need.resourceVersion) return { kind: 'not-sent', why: 'approval' };
+  }
+  const premise = (await premisesNow(deps, need, call)).find(({ holds }) => !holds);
+  return premise ? { kind: 'not-sent', why: 'premise', premise } : null;
+}
+
+type Answer = ClaimAnswer | { kind: 'away'; why: string };
+
 /** Asks the ledger until it answers. A claim whose answer was lost is known again by the token of this very attempt. */
-async function claim(deps: HandsDeps, attempt: Attempt, owner: ClaimOwner): Promise<ClaimAnswer> {
-  const { runId, epoch, need } = attempt.asked;
+async function claim(deps: HandsDeps, { runId, epoch, need }: Asked<CallNeed>, argsDigest: string): Promise<Answer> {
+  const owner: ClaimOwner = { ...deps.owner, taskToken: Context.current().info.base64TaskToken };
   const ask = (): Promise<ClaimAnswer> => deps.ledger.claim({
-    key: need.key, runId, epoch, callId: need.callId, attempt: need.attempt, tool: need.tool, argsDigest: attempt.digest,
+    key: need.key, runId, epoch, callId: need.callId, attempt: need.attempt, tool: need.tool, argsDigest,
     owner, leaseMs: LEASE_MS, sendWindowMs: need.sendWindowMs, takeOver: need.takeOver,
   });
   const until = Date.now() + PATIENCE_MS;
@@ -119,13 +160,13 @@ async function claim(deps: HandsDeps, attempt: Attempt, owner: ClaimOwner): Prom
       if (!deps.ownerGone(answer.owner) || !(await deps.ledger.markUnknown(need.key, answer.fence))) return answer;
       return await ask();
     } catch (error) {
-      if (Date.now() > until) throw error;
-      await Context.current().sleep(500);
+      if (Date.now() > until || ownSignal().aborted) return { kind: 'away', why: `The ledger does not answer: ${failureOf(error).message}` };
+      await new Promise((resolve) => { setTimeout(resolve, 500); });
     }
   }
 }
 
-function known({ asked }: Attempt, { outcome }: Extract<ClaimAnswer, { kind: 'outcome' }>): CallResult {
+function known(need: Asked<CallNeed>['need'], outcome: Outcome): CallResult {
   if (outcome.kind === 'refused') return { kind: 'failed', failure: outcome.failure, sent: true };
-  return { kind: 'succeeded', output: outcome.output, summary: outcome.summary || asked.need.tool, via: 'ledger', settled: true };
+  return { kind: 'succeeded', output: outcome.output, summary: outcome.summary || need.tool, via: 'ledger', settled: true };
 }

@@ -2,18 +2,18 @@
 // gone, what the outside knows of the key, and whether resource version and premises still hold. Only looks; the law judges.
 // Throws when ledger or journal cannot be read, so that Temporal looks again; a tool's own trouble is evidence.
 import { canonical, type Json } from '../core/canonical';
-import type { Premise } from '../core/plan';
 import { LIMITS, type ArtifactRef } from '../core/run';
 import type { Asked } from '../core/wire';
 import type { GateEvidence, GateNeed } from '../core/world';
 import type { LedgerRow } from '../ports/ledger';
 import { redactJson, redactText } from '../ports/redaction';
 import type { ToolCall, ToolDefinition } from '../ports/tool';
-import { boundArgs, expectedVersion, parsedArgs } from './arguments';
+import { boundArgs, parsedArgs } from './arguments';
 import type { HandsDeps } from './deps';
 import { failureOf, oneLine } from './failures';
 import { watched } from './heartbeat';
 import { storeOutput, summaryOf } from './outputs';
+import { answerInTime, premisesNow } from './premises';
 import { inputRefOf, toolCallOf, toolOf } from './tool-call';
 
 interface Question { asked: Asked<GateNeed>; tool: ToolDefinition; args: unknown; call: ToolCall }
@@ -31,7 +31,7 @@ export function makeGate(deps: HandsDeps): (asked: Asked<GateNeed>) => Promise<G
       incarnation, ledger, now: row?.now ?? Date.now(),
       lookUp: settled || neverSent ? { kind: 'not-asked' } : await lookUp(deps, question, row),
       resourceVersion: settled ? asked.need.resourceVersion : await resourceVersion(question, asked.need),
-      premises: settled ? [] : await premises(deps, question, asked),
+      premises: settled ? [] : await premisesNow(deps, asked.need, 'tool' in question ? question.call : null),
       honoursKey: 'tool' in question && question.tool.honoursKey === true,
     };
   });
@@ -61,26 +61,13 @@ async function questionOf(deps: HandsDeps, asked: Asked<GateNeed>, inputRef: Art
 
 type Asking = Question | { error: string };
 
-/** ms that the outside has for one answer: what does not answer cannot say, and a person is asked. */
-const ANSWER_MS = 30_000;
-
-async function inTime<T>(answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<never>((_, reject) => { timer = setTimeout(() => reject(new Error(`It did not answer within ${ANSWER_MS / 1000} s.`)), ANSWER_MS); });
-  try {
-    return await Promise.race([answer, over]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 async function lookUp(deps: HandsDeps, question: Asking, row: LedgerRow | null): Promise<GateEvidence['lookUp']> {
   if ('error' in question) return { kind: 'cannot-say', why: question.error };
   const { tool, args, call, asked } = question;
   // An undo changes other things than the call does, and no tool says yet whether an undo took place.
   if (!tool.lookUp || asked.need.undo) return { kind: 'none' };
   try {
-    const answer = await inTime(tool.lookUp({ key: asked.need.key, args, since: row?.firstClaimedAt ?? 0 }, call));
+    const answer = await answerInTime(tool.lookUp({ key: asked.need.key, args, since: row?.firstClaimedAt ?? 0 }, call));
     if (answer.found === false) return { kind: 'absent' };
     if (answer.found === 'cannot-say') return { kind: 'cannot-say', why: oneLine(answer.why, LIMITS.errorBytes) };
     const value = redactJson(JSON.parse(canonical(answer.output)) as Json);
@@ -97,29 +84,8 @@ async function resourceVersion(question: Asking, need: Asked<GateNeed>['need']):
   if ('error' in question) return { error: question.error };
   if (!question.tool.resourceVersion) return null;
   try {
-    return redactText(await inTime(question.tool.resourceVersion(question.args, question.call)));
+    return redactText(await answerInTime(question.tool.resourceVersion(question.args, question.call)));
   } catch (error) {
     return { error: failureOf(error).message };
-  }
-}
-
-async function premises(deps: HandsDeps, question: Asking, { need }: Asked<GateNeed>): Promise<GateEvidence['premises']> {
-  return Promise.all(need.premises.map((premise) => premiseNow(deps, question, premise, need)));
-}
-
-/** A premise that cannot be read does not hold: nothing is executed on a guess. */
-async function premiseNow(deps: HandsDeps, question: Asking, premise: Premise, need: Asked<GateNeed>['need']): Promise<GateEvidence['premises'][number]> {
-  const { resource } = premise;
-  const [kind = '', ...rest] = resource.split(':');
-  let expected = '';
-  try {
-    expected = await expectedVersion(deps.artifacts, premise.version, need.call.inputs);
-    const read = Object.hasOwn(deps.resources, kind) ? deps.resources[kind] : undefined;
-    if (!read) throw new Error(`Nothing here reads the version of ${resource}; add a reader named ${kind} under "resources" of the configuration.`);
-    if ('error' in question) throw new Error(question.error);
-    const now = redactText(await inTime(read(rest.join(':'), question.call)));
-    return { resource, expected, now, holds: now === expected };
-  } catch (error) {
-    return { resource, expected, now: oneLine(`cannot be read: ${failureOf(error).message}`, LIMITS.summaryBytes), holds: false };
   }
 }

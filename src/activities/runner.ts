@@ -16,7 +16,8 @@ import { watched, type Watch } from './heartbeat';
 import { artifactsIn, loadOutput, storeOutput, summaryOf } from './outputs';
 import { toolCallOf } from './tool-call';
 
-export interface Claim { key: string; fence: number; leaseMs: number }
+/** `claimedAt` by this process's monotonic clock, before the claim was asked for. */
+export interface Claim { key: string; fence: number; leaseMs: number; claimedAt: number }
 
 /** An attempt that has passed every check; `claim` null for a tool without effect. */
 export interface Attempt { asked: Asked<CallNeed>; inputRef: Pick<ArtifactRef, 'sha256'>; tool: ToolDefinition; args: unknown; digest: string; claim: Claim | null }
@@ -41,7 +42,7 @@ async function attempted(deps: HandsDeps, attempt: Attempt, watch: Watch): Promi
       runId, inputRef, callId: need.callId, attempt: need.attempt, key: need.key, resourceVersion: need.resourceVersion ?? null, signal: watch.signal,
     });
     const undo = await undone(deps, need);
-    if (watch.signal.aborted) return await givenUp(deps, claim, watch);
+    if (watch.signal.aborted || tooLate(attempt)) return await givenUp(deps, claim, watch);
     sending = true;
     crashPoint('call:sending', need.tool);
     value = checked(attempt, await inTime(send(attempt, call, undo), watch));
@@ -67,6 +68,9 @@ function because(end: CallResult, { class: cls, code, retryAfterMs }: Failure, w
   if (end.kind !== 'unknown' || (reason !== null && reason !== 'timeout')) return end;
   return { ...end, cause: reason === 'timeout' ? { class: 'network', code: 'timeout' } : { class: cls, code, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) } };
 }
+
+/** A process that was stopped between its claim and its send does not send when it wakes up: others count on that. */
+const tooLate = ({ claim, asked: { need } }: Attempt): boolean => claim !== null && performance.now() - claim.claimedAt >= need.sendWindowMs;
 
 type Call = Awaited<ReturnType<typeof toolCallOf>>;
 

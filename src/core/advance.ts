@@ -72,11 +72,15 @@ function beginModel(state: State, need: ModelNeed): Draft {
   }, need.callId);
 }
 
+const LOST = 'an older copy of the ledger was put back since the run began, so that the call may have been made before';
+
 function beginCall(state: State, need: CallNeed, now: number): Draft {
   if (need.approval && need.approval.expiresAt <= now) {
     if (callOf(state, need.callId)?.unsure) return draft('ToolCallUnknown', { callId: need.callId, attempt: need.attempt - 1, why: 'its approval expired between two attempts; what the first did is looked up' }, need.callId);
     return draft('ApprovalVoided', { approvalId: need.approval.approvalId, callId: need.callId, why: 'it expired before the call was made' }, need.approval.approvalId);
   }
+  const call = callOf(state, need.callId);
+  if (call?.claimsLost && call.gate === 0) return draft('ToolCallUnknown', { callId: need.callId, attempt: need.attempt - 1, why: LOST }, need.callId);
   const reserved: Usage = { calls: 1, tokens: 0, microUsd: 0, failures: 0 };
   const over = need.undoOf ? null : breach(state, reserved);
   return over ?? draft('ToolCallRequested', {

@@ -1,5 +1,6 @@
 // Questions about a state that more than one rule asks. Reads only; decides nothing.
 // Pure and cheap: rules, folds and needs share them.
+import { usesOf } from './rules/binding';
 import type { Output, ToolManifest } from './run';
 import type { CallState, State, StepState } from './state';
 import type { CallArgs } from './world';
@@ -45,13 +46,19 @@ export function isReady(state: State, step: StepState): boolean {
   });
 }
 
+/** Outputs of steps by their ids, as far as they are there. */
+function outputsOf(state: State, ids: string[]): Record<string, Output> {
+  const outputs: Record<string, Output> = {};
+  for (const id of ids) {
+    const output = stepOf(state, id)?.output;
+    if (output) outputs[id] = output;
+  }
+  return outputs;
+}
+
 /** Arguments of a step with the outputs that they refer to. */
 export function argsOfStep(state: State, step: StepState): CallArgs {
-  const inputs: Record<string, Output> = {};
-  for (const id of step.uses) {
-    const output = stepOf(state, id)?.output;
-    if (output) inputs[id] = output;
-  }
+  const inputs = outputsOf(state, step.uses);
   const action = step.action;
   if (action.type !== 'tool' && action.type !== 'model') return { inputs };
   return {
@@ -67,10 +74,10 @@ export function argsOfOutput(args: Output | null | undefined): CallArgs {
   return 'value' in args ? { args: args.value, inputs: {} } : { argsRef: args.ref, at: [], inputs: {} };
 }
 
-/** Arguments of a call: as prepared, or from its step. */
+/** Arguments of a call: as prepared, with the outputs that premises of its step refer to, or from its step. */
 export function argsOfCall(state: State, call: CallState): CallArgs {
-  if (call.args) return argsOfOutput(call.args);
   const step = stepOf(state, call.stepId);
+  if (call.args) return { ...argsOfOutput(call.args), inputs: outputsOf(state, (step?.premises ?? []).flatMap(({ version }) => usesOf(version))) };
   return step ? argsOfStep(state, step) : { inputs: {} };
 }
 

@@ -14,7 +14,7 @@ const OWN = ['kind', 'id', 'begun', 'summary'] as const;
 const LEFT = {
   model: [...OWN, 'callSeq', 'nextPlanVersion', 'firstContact'],
   prepare: [...OWN, 'local', 'n'],
-  call: [...OWN, 'callSeq', 'stepId', 'premises', 'ledgerIncarnation'],
+  call: [...OWN, 'callSeq', 'stepId', 'ledgerIncarnation'],
   gate: [...OWN, 'effect', 'argsDigest'],
 } as const satisfies { [K in WireNeed['kind']]: readonly (keyof NeedOf<K>)[] };
 
@@ -31,7 +31,7 @@ type Short<B> = { [M in keyof B]?: B[M] extends CallArgs | undefined ? Partial<C
 const USUAL: { readonly [K in WireNeed['kind']]: Partial<Bare<NeedOf<K>>> } = {
   model: { rejected: [] },
   prepare: { key: '' },
-  call: { key: '', resourceVersion: null, timeoutMs: 60_000, sendWindowMs: 60_000 },
+  call: { key: '', resourceVersion: null, premises: [], timeoutMs: 60_000, sendWindowMs: 60_000 },
   gate: { resourceVersion: null, premises: [], undo: false },
 };
 const USUAL_ARGS = { inputs: {} } satisfies Partial<CallArgs>;

@@ -102,6 +102,9 @@ export type PrepareResult =
     fits?: string[] }
   | { kind: 'failed'; failure: Failure };
 
+/** A premise as it was read just now. */
+export interface PremiseSeen { resource: string; expected: string; now: string; holds: boolean }
+
 export type CallResult =
   | { kind: 'succeeded'; output: Output; summary: string; via: 'sent' | 'ledger'; settled: boolean; artifacts?: { ref: ArtifactRef; role: string }[]; facts?: { key: string; value: Json }[] }
   | { kind: 'failed'; failure: Failure; sent: boolean }
@@ -112,7 +115,9 @@ export type CallResult =
   /** Nothing was sent and no attempt is counted: a cap, a breaker or a live owner is in the way. */
   | { kind: 'busy'; why: string; retryAfterMs: number }
   /** Nothing was sent: what allowed the call no longer holds. */
-  | { kind: 'not-sent'; why: 'cancelled' | 'approval' | 'shutdown' };
+  | { kind: 'not-sent'; why: 'cancelled' | 'approval' | 'shutdown' }
+  /** Nothing was sent: a premise of the plan does not hold any more. */
+  | { kind: 'not-sent'; why: 'premise'; premise: PremiseSeen };
 
 /** What the gate activity saw; rules/recovery.ts judges it. */
 export interface GateEvidence {
@@ -130,7 +135,7 @@ export interface GateEvidence {
     | { kind: 'found'; output: Output; summary: string; reference: string }
     | { kind: 'absent' } | { kind: 'cannot-say'; why: string } | { kind: 'none' } | { kind: 'not-asked' };
   resourceVersion: string | null | { error: string };
-  premises: { resource: string; expected: string; now: string; holds: boolean }[];
+  premises: PremiseSeen[];
   honoursKey: boolean;
 }
 

@@ -34,7 +34,11 @@ export type ClaimAnswer =
   /** The lease is over and nothing was settled: the gate decides. */
   | { kind: 'dead-owner'; fence: number; firstClaimedAt: number; sendWindowUntil: number; owner: ClaimOwner }
   | { kind: 'mismatch'; argsDigest: string }
-  | { kind: 'fenced'; epoch: number };
+  | { kind: 'fenced'; epoch: number }
+  /** The newest event about the call is not the request of this attempt, or the attempt was given back: nothing is sent any more. */
+  | { kind: 'not-awaited' }
+  /** Nobody has claimed here, but the call was requested under another incarnation of the ledger: that proves nothing. */
+  | { kind: 'claims-lost' };
 
 export interface LedgerRow {
   key: string; runId: string; epoch: number; callId: string; attempt: number; tool: string; argsDigest: string;

@@ -62,7 +62,6 @@ export function* call(stage: Stage, attempt: Attempt, need: CallNeed): Steps<Cal
   const no = !tool ? failed('tool-missing') : 'fault' in bound ? failed('argument') : obstacle(stage, attempt, need, argsDigest);
   if (need.effect === 'none') return no ?? (yield* read(stage, attempt, need));
   if (no && stage.mutant === 'not-withdrawn') return no;
-  if (stage.ledger.incarnation !== need.ledgerIncarnation) return { kind: 'in-doubt', why: 'the ledger was put back from an older copy' };
   const key = stage.mutant === 'key-by-attempt' ? `${need.key}#${need.attempt}` : need.key;
   const claimed = yield* claim(stage, attempt, need, key, argsDigest);
   if (typeof claimed === 'object') return claimed;
@@ -128,7 +127,9 @@ function* claim(stage: Stage, attempt: Attempt, need: CallNeed, key: string, arg
     case 'held': return stage.mutant === 'held-is-busy' ? { kind: 'busy', why: 'held', retryAfterMs: LEASE_MS / 3 } : { kind: 'in-doubt', why: 'another attempt is under way' };
     case 'dead-owner': return { kind: 'in-doubt', why: 'a claim without an outcome' };
     case 'mismatch': return failed('mismatch');
-    case 'fenced': return { kind: 'not-sent', why: 'cancelled' };
+    case 'claims-lost': return { kind: 'in-doubt', why: 'the ledger was put back from an older copy' };
+    case 'fenced':
+    case 'not-awaited': return { kind: 'not-sent', why: 'cancelled' };
   }
 }
 

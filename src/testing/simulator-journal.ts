@@ -3,6 +3,9 @@
 import type { AppendAnswer, AppendRequest } from '../core/append';
 import type { RunEvent } from '../core/events';
 
+/** The attempt that a run waits for, and the ledger in which it was requested. */
+export interface AwaitedCall { attempt: number; incarnation: string }
+
 interface Row { event: RunEvent; executionId: string }
 
 /** Events that one answer carries at most; small, so that paging is exercised. */
@@ -11,8 +14,8 @@ const PAGE = 7;
 export class SimulatedJournal {
   private readonly rows: Row[] = [];
   private readonly keys = new Map<string, number>();
-  /** The attempt of a call that was requested and about which nothing was written since; 0 when there is none. */
-  private readonly open = new Map<string, number>();
+  /** Requests about whose calls nothing was written since. */
+  private readonly open = new Map<string, AwaitedCall & { undo: boolean }>();
   private current = 1;
   private saved: { version: number; text: string } | null = null;
 
@@ -53,14 +56,21 @@ export class SimulatedJournal {
         this.keys.set(event.idempotencyKey, event.seq);
       }
       this.rows.push({ event, executionId });
-      if ('callId' in event.data) this.open.set(event.data.callId, event.type === 'ToolCallRequested' ? event.data.attempt : 0);
+      this.keepAwaited(event);
     }
     this.heard(batch, epoch);
   }
 
-  /** Is this attempt the one that the run waits for? A claim asks in its transaction, so that an attempt given up cannot send later. */
-  awaits(callId: string, attempt: number): boolean {
-    return this.open.get(callId) === attempt;
+  private keepAwaited({ type, data }: RunEvent): void {
+    if (type === 'CancelRequested') for (const [callId, { undo }] of this.open) if (!undo) this.open.delete(callId);
+    if (!('callId' in data)) return;
+    if (type === 'ToolCallRequested') this.open.set(data.callId, { attempt: data.attempt, incarnation: data.ledgerIncarnation, undo: data.undoOf !== undefined });
+    else this.open.delete(data.callId);
+  }
+
+  /** The attempt at a call that the run waits for. A claim asks in its transaction, so that an attempt given up cannot send later. */
+  awaited(callId: string): AwaitedCall | null {
+    return this.open.get(callId) ?? null;
   }
 
   read(after: number, limit = PAGE): { events: RunEvent[]; more: boolean } {

@@ -1,9 +1,12 @@
 // The simulator's ledger: the semantics of ports/ledger.ts on virtual time, for one run. One row a key; epochs fence claims,
 // never settling; the first outcome stays.
 import { canonical } from '../core/canonical';
+import type { AwaitedCall } from './simulator-journal';
 import type { ClaimAnswer, ClaimOwner, ClaimRequest, LedgerRow, Outcome } from '../ports/ledger';
 
-type Row = Omit<LedgerRow, 'now'> & { tookOver: boolean };
+/** The doubtful claim that a take-over must not forget, in case it gives up unsent. */
+type Before = Pick<Row, 'doubtFence' | 'owner' | 'claimedAt' | 'sendWindowUntil'>;
+interface Row extends Omit<LedgerRow, 'now'> { doubtFence: number; before: Before | null }
 
 export interface LedgerFaults {
   /** Mutant: a dead owner's claim is given away without the gate. */
@@ -15,7 +18,7 @@ export interface LedgerFaults {
 }
 
 /** What the ledger asks the journal in the transaction of a claim. */
-export interface ClaimGround { epoch: number; awaits(callId: string, attempt: number): boolean }
+export interface ClaimGround { epoch: number; awaited(callId: string): AwaitedCall | null }
 
 export class SimulatedLedger {
   private rows = new Map<string, Row>();
@@ -36,30 +39,33 @@ export class SimulatedLedger {
   claim(request: ClaimRequest): ClaimAnswer {
     const { epoch } = this.journal;
     if (epoch > request.epoch && !this.faults.unfenced) return { kind: 'fenced', epoch };
-    if (!this.journal.awaits(request.callId, request.attempt) && !this.faults.unaware) return { kind: 'fenced', epoch };
-    const row = this.rows.get(request.key);
-    if (!row) return this.take(request, null);
+    const awaited = this.journal.awaited(request.callId);
+    if (awaited?.attempt !== request.attempt && !this.faults.unaware) return { kind: 'not-awaited' };
+    const row = this.rows.get(request.key) ?? null;
+    const free = (): ClaimAnswer => (awaited && awaited.incarnation !== this.incarnation ? { kind: 'claims-lost' } : this.take(request, row));
+    if (!row) return free();
     if (row.argsDigest !== request.argsDigest) return { kind: 'mismatch', argsDigest: row.argsDigest };
     if (row.outcome) return { kind: 'outcome', fence: row.fence, outcome: row.outcome };
     // An attempt that was withdrawn is over, also for another flight of it.
-    if (row.state === 'released') return request.attempt <= row.attempt && !this.faults.unaware ? { kind: 'fenced', epoch } : this.take(request, row);
+    if (row.state === 'released') return request.attempt > row.attempt || this.faults.unaware ? free() : { kind: 'not-awaited' };
     const { fence, leaseUntil, owner, firstClaimedAt, sendWindowUntil } = row;
     if (row.state === 'claimed' && this.now() < leaseUntil) return { kind: 'held', fence, leaseUntil, owner };
-    if (request.takeOver === fence || this.faults.dealsDeadClaims) return this.take(request, row);
+    if (request.takeOver === fence || request.takeOver === row.doubtFence || this.faults.dealsDeadClaims) return this.take(request, row);
     return { kind: 'dead-owner', fence, firstClaimedAt, sendWindowUntil, owner };
   }
 
-  private take(request: ClaimRequest, before: Row | null): ClaimAnswer {
+  private take(request: ClaimRequest, row: Row | null): ClaimAnswer {
     const now = this.now();
-    const tookOver = before !== null && before.state !== 'released';
+    const doubtful = row !== null && row.state !== 'released' ? row : null;
     const leaseUntil = now + request.leaseMs;
-    const fence = (before?.fence ?? 0) + 1;
+    const fence = (row?.fence ?? 0) + 1;
     const owner: ClaimOwner = request.owner;
     this.rows.set(request.key, {
       key: request.key, runId: request.runId, epoch: request.epoch, callId: request.callId, attempt: request.attempt, tool: request.tool,
-      argsDigest: request.argsDigest, state: 'claimed', fence, owner, leaseUntil, claimedAt: now, outcome: null, tookOver,
-      firstClaimedAt: tookOver ? before.firstClaimedAt : now,
-      sendWindowUntil: Math.max(now + request.sendWindowMs, tookOver ? before.sendWindowUntil : 0),
+      argsDigest: request.argsDigest, state: 'claimed', fence, doubtFence: fence, owner, leaseUntil, claimedAt: now, outcome: null,
+      firstClaimedAt: doubtful?.firstClaimedAt ?? now,
+      sendWindowUntil: Math.max(now + request.sendWindowMs, doubtful?.sendWindowUntil ?? 0),
+      before: doubtful && { doubtFence: doubtful.doubtFence, owner: doubtful.owner, claimedAt: doubtful.claimedAt, sendWindowUntil: doubtful.sendWindowUntil },
     });
     return { kind: 'claimed', fence, leaseUntil };
   }
@@ -85,9 +91,10 @@ export class SimulatedLedger {
   release(key: string, fence: number): boolean {
     const row = this.newest(key, fence);
     if (!row) return false;
-    const held = row.state === 'claimed' && this.now() < row.leaseUntil;
-    row.state = held && row.tookOver ? 'unknown' : 'released';
+    if (row.state === 'released') return true;
     row.leaseUntil = this.now();
+    if (row.state === 'claimed' && row.before) Object.assign(row, row.before, { state: 'unknown', before: null });
+    else row.state = 'released';
     return true;
   }
 
@@ -101,6 +108,10 @@ export class SimulatedLedger {
 
   get(key: string): Row | null {
     return this.rows.get(key) ?? null;
+  }
+
+  all(): Row[] {
+    return [...this.rows.values()];
   }
 
   private newest(key: string, fence: number): Row | null {

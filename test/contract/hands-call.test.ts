@@ -7,6 +7,7 @@ import { ToolError, type ErrorClass } from '../../src/core/failure';
 import type { Asked } from '../../src/core/wire';
 import type { CallNeed, CallResult } from '../../src/core/world';
 import type { HandsDeps } from '../../src/activities';
+import type { ClaimRequest } from '../../src/ports/ledger';
 import type { ToolCall, ToolDefinition } from '../../src/ports/tool';
 import { handsOver, RUN, toolFor, type HandsRig } from '../rig/hands';
 
@@ -66,7 +67,7 @@ test('R3.2 results above 512 bytes become artifacts, and artifacts in a result a
   expect(result.artifacts).toMatchObject([{ role: 'report', ref: { mediaType: 'text/markdown' } }]);
 });
 
-describe('I13 what is found before the claim sends nothing and leaves no row', () => {
+describe('I13 what is found before the claim sends nothing and is withdrawn, so that no other flight of the attempt sends it', () => {
   const cases: [string, Partial<CallNeed>, object, Json?][] = [
     ['an approval that has expired', { approval: { approvalId: 'a-1', expiresAt: 1, argsDigest: digestOf({ text: 'hello' }) } }, { kind: 'not-sent', why: 'approval' }],
     ['an approval of other arguments', { approval: { approvalId: 'a-1', expiresAt: Number.MAX_SAFE_INTEGER, argsDigest: 'other' } }, { kind: 'not-sent', why: 'approval' }],
@@ -80,7 +81,8 @@ describe('I13 what is found before the claim sends nothing and leaves no row', (
   test.each(cases.map(([name, need, expected, args]) => ({ name, need, expected, args })))('$name', async ({ need, expected, args }) => {
     const call = await over(toolFor(writes));
     expect(await call(rig.need(need, args))).toMatchObject(expected);
-    expect([sent, await row()]).toEqual([[], null]);
+    expect([sent, (await row())?.state]).toEqual([[], 'released']);
+    expect(await rig.deps.ledger.claim({ ...claimOfOther(), argsDigest: rig.need(need, args).need.argsDigest! })).toEqual({ kind: 'not-awaited' });
   });
 
   test('a cancel that came first', async () => {
@@ -88,7 +90,7 @@ describe('I13 what is found before the claim sends nothing and leaves no row', (
     const environment = rig.environment();
     environment.cancel();
     expect(await environment.run(makeCall(rig.deps), rig.need())).toEqual({ kind: 'not-sent', why: 'cancelled' });
-    expect([sent, await row()]).toEqual([[], null]);
+    expect([sent, (await row())?.state]).toEqual([[], 'released']);
   });
 
   test('R8.5 a tool that has its fill of calls', async () => {
@@ -109,11 +111,57 @@ test('a cancel between claim and send gives the claim back, and the next attempt
   expect(await row()).toMatchObject({ state: 'done', fence: 2 });
 });
 
-describe('a claim of somebody else', () => {
-  const claimedBy = (over_: Partial<HandsDeps['owner']>) => rig.deps.ledger.claim({
-    key: rig.need().need.key, runId: RUN, epoch: 0, callId: 'c1', attempt: 1, tool: 'act', argsDigest: digestOf({ text: 'hello' }),
-    owner: { ...rig.deps.owner, worker: 'other', ...over_ }, leaseMs: 15_000, sendWindowMs: 1_000,
+describe('what changed while a call waited for its claim is seen before the send, and the claim is given back', () => {
+  const waited = (ledger: HandsDeps['ledger'], ms: number): HandsDeps['ledger'] => ({
+    ...ledger, claim: async (request) => { await new Promise((resolve) => { setTimeout(resolve, ms); }); return ledger.claim(request); },
   });
+  test('an approval that ended', async () => {
+    const call = await over(toolFor(writes), ({ ledger }) => ({ ledger: waited(ledger, 400) }));
+    const approval = { approvalId: 'a-1', expiresAt: Date.now() + 200, argsDigest: digestOf({ text: 'hello' }) };
+    expect(await call(rig.need({ approval }))).toEqual({ kind: 'not-sent', why: 'approval' });
+    expect([sent, (await row())?.state]).toEqual([[], 'released']);
+  });
+  test('R4.4 another version of what it changes', async () => {
+    const call = await over(toolFor(writes, { resourceVersion: async () => 'v2' }));
+    expect(await call(rig.need({ resourceVersion: 'v1' }))).toEqual({ kind: 'not-sent', why: 'approval' });
+    expect([sent, (await row())?.state]).toEqual([[], 'released']);
+    expect(await call(rig.need({ attempt: 2, resourceVersion: 'v2' }))).toMatchObject({ kind: 'succeeded' });
+  });
+  test('R4.4 a premise that no longer holds or cannot be read; one that holds lets the call go', async () => {
+    const seen: Record<string, string> = { 'report/1': 'v2' };
+    const read = async (name: string): Promise<string> => { const now = seen[name]; if (!now) throw new Error('no such thing'); return now; };
+    const call = await over(toolFor(writes), () => ({ resources: { doc: read } }));
+    const need = (version: string, resource: string, attempt: number) => rig.need({ attempt, premises: [{ resource, version }] });
+    expect(await call(need('v1', 'doc:report/1', 1))).toEqual({ kind: 'not-sent', why: 'premise', premise: { resource: 'doc:report/1', expected: 'v1', now: 'v2', holds: false } });
+    expect(await call(need('v1', 'doc:gone', 2))).toMatchObject({ kind: 'not-sent', why: 'premise', premise: { now: 'cannot be read: no such thing' } });
+    expect(await call(need('v1', 'page:x', 3))).toMatchObject({ kind: 'not-sent', why: 'premise', premise: { now: expect.stringContaining('add a reader named page') } });
+    expect([sent, (await row())?.state]).toEqual([[], 'released']);
+    expect(await call(need('v2', 'doc:report/1', 4))).toMatchObject({ kind: 'succeeded' });
+  });
+  test('R4.4 the version that a premise expects may be an output of an earlier step', async () => {
+    const call = await over(toolFor(writes), () => ({ resources: { doc: async () => 'v7' } }));
+    const { need } = rig.need({ premises: [{ resource: 'doc:a', version: { $from: 'collect.version' } }] });
+    expect(await call({ ...rig.need(), need: { ...need, call: { ...need.call, inputs: { collect: { value: { version: 'v7' } } } } } })).toMatchObject({ kind: 'succeeded' });
+  });
+  test('R6.1 a process that was stopped between its claim and its send for longer than its window does not send', async () => {
+    const call = await over(toolFor(writes), ({ ledger }) => ({ ledger: waited(ledger, 300) }));
+    expect(await call(rig.need({ sendWindowMs: 200 }))).toEqual({ kind: 'not-sent', why: 'cancelled' });
+    expect([sent, (await row())?.state]).toEqual([[], 'released']);
+  });
+  test('a call that was requested under another ledger is in doubt', async () => {
+    const call = await over(toolFor(writes), ({ ledger }) => ({ ledger: { ...ledger, claim: async () => ({ kind: 'claims-lost' }) } }));
+    expect([await call(), sent]).toMatchObject([{ kind: 'in-doubt' }, []]);
+  });
+});
+
+/** A claim of the same attempt from another process. */
+const claimOfOther = (over_: Partial<HandsDeps['owner']> = {}): ClaimRequest => ({
+  key: rig.need().need.key, runId: RUN, epoch: 0, callId: 'c1', attempt: 1, tool: 'act', argsDigest: digestOf({ text: 'hello' }),
+  owner: { ...rig.deps.owner, worker: 'other', ...over_ }, leaseMs: 15_000, sendWindowMs: 1_000,
+});
+
+describe('a claim of somebody else', () => {
+  const claimedBy = (over_: Partial<HandsDeps['owner']>) => rig.deps.ledger.claim(claimOfOther(over_));
   test('a live owner puts it in doubt, so that the gate finds out what the other attempt does', async () => {
     const call = await over(toolFor(writes));
     await claimedBy({});

@@ -7,8 +7,10 @@ import { openStores } from '../../src/adapters/stores/open-stores';
 import type { Stores } from '../../src/adapters/stores/open-stores';
 import { Connection } from '../../src/adapters/stores/sqlite/connection';
 import { accept, append } from '../../src/adapters/stores/sqlite/journal-writes';
+import { migrate, migrations } from '../../src/adapters/stores/sqlite/migrations';
 import { toStoreError } from '../../src/adapters/stores/store-error';
-import { batchOf, claimFor, rowFor } from '../../src/testing/contracts/samples';
+import { requesting } from '../../src/testing/contracts/requested';
+import { batchOf, claimFor, requestAt, rowFor, unknownAt } from '../../src/testing/contracts/samples';
 import { Peer } from '../../src/testing/contracts/peers';
 import { sleep } from '../../src/testing/contracts/suite';
 import { freshFolder } from './store-open';
@@ -129,7 +131,7 @@ describe('words when a store cannot work', () => {
     await (await open()).close();
     execFileSync(process.execPath, ['-e', `new (require('libsql'))(${JSON.stringify(fileOf())}).exec("INSERT INTO schema_step VALUES (99, 'from the future', 0)")`], { cwd: root });
     const before = readFileSync(fileOf());
-    await expect(open()).rejects.toMatchObject({ code: 'newer', message: expect.stringMatching(/has schema 99.*knows schemas up to 1\. Run the newer build/) });
+    await expect(open()).rejects.toMatchObject({ code: 'newer', message: expect.stringMatching(/has schema 99.*knows schemas up to \d+\. Run the newer build/) });
     expect(readFileSync(fileOf()).equals(before)).toBe(true);
   });
 
@@ -189,16 +191,30 @@ describe('words when a store cannot work', () => {
   });
 });
 
+test('a file of the first schema is told what its runs wait for', async () => {
+  const db = new Connection(fileOf());
+  migrate(db, migrations.slice(0, 1));
+  const incarnation = db.one<{ incarnation: string }>('SELECT incarnation FROM ledger_meta')!.incarnation;
+  const events = [
+    ...['a', 'b', 'c'].map((key, index) => requestAt(claimFor(key), index + 1, incarnation)), unknownAt('r1', 'call-b', 1, 4), requestAt(claimFor('c', { attempt: 2 }), 5, incarnation),
+  ];
+  for (const event of events) db.run('INSERT INTO event VALUES (?, ?, 0, ?, NULL, ?, ?, ?)', 'r1', event.seq, 'x1', event.at, event.type, JSON.stringify(event));
+  db.close();
+  const { ledger } = await open();
+  const kinds = async (attempt: number): Promise<string[]> => Promise.all(['a', 'b', 'c'].map(async (key) => (await ledger.claim(claimFor(key, { attempt }))).kind));
+  expect([await kinds(1), await kinds(2)]).toEqual([['claimed', 'not-awaited', 'not-awaited'], ['not-awaited', 'not-awaited', 'claimed']]);
+});
+
 describe('copies and power cuts', () => {
   test('a ledger put back from an older copy gets a new incarnation, once', async () => {
     const first = await open();
-    await first.ledger.claim(claimFor('k1'));
+    await requesting(first).claim(claimFor('k1'));
     const incarnation = await first.ledger.incarnation();
     await first.close();
     copyFileSync(fileOf(), fileOf('copy'));
     const second = await open();
     expect(await second.ledger.incarnation()).toBe(incarnation);
-    await second.ledger.claim(claimFor('k2'));
+    await requesting(second).claim(claimFor('k2'));
     await second.close();
     copyFileSync(fileOf('copy'), fileOf());
     const third = await open();
@@ -246,8 +262,9 @@ describe('copies and power cuts', () => {
   });
 
   test('files are for their owner alone', async () => {
-    const { artifacts, ledger } = await open();
-    await ledger.claim(claimFor('k'));
+    const stores = await open();
+    const { artifacts } = stores;
+    await requesting(stores).claim(claimFor('k'));
     const { sha256 } = await artifacts.write(Buffer.from('x'), { mediaType: 'text/plain', summary: 'x' });
     const mode = (name: string): string => (statSync(fileOf(name)).mode & 0o777).toString(8);
     const shelf = `artifacts/${sha256.slice(0, 2)}`;

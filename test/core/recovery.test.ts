@@ -25,9 +25,25 @@ describe('what the ledger knows', () => {
   test.each(['none', 'released'] as const)('%s in the same ledger: never sent, so it is sent', (state) => {
     look(doubt('mail'), { ledger: { state } }).then(['RecoveryChecked', { decision: 'send' }], ['ToolCallRequested', { attempt: 2 }]);
   });
-  test.each(['none', 'released'] as const)('%s in another ledger proves nothing: a person is asked', (state) => {
+  test.each(['none', 'released'] as const)('%s in another ledger proves nothing: a person is asked, or the outside, once nothing can be sent any more', (state) => {
     look(doubt('mail'), { ledger: { state }, incarnation: 'ledger-1', lookUp: { kind: 'none' } }).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
-    look(doubt('stage'), { ledger: { state }, incarnation: 'ledger-1', lookUp: { kind: 'absent' } }).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
+    const absent = { ledger: { state }, incarnation: 'ledger-1', lookUp: { kind: 'absent' as const } };
+    const first = look(doubt('stage'), absent).then(['RecoveryChecked', { decision: 'wait', againAt: now + 16_250, absent: 1 }]);
+    look(first.after(16_250).when(), absent, 2).then(['RecoveryChecked', { decision: 'retry' }], ['ToolCallRequested', { attempt: 2, ledgerIncarnation: 'ledger-1' }]);
+  });
+  test('R4.2 a call of a run that began under another ledger may have been made before: it is looked up before its first send', () => {
+    const born = (tool: string): GivenRun => given({ steps: [toolStep('s', tool)] }).when(prepared('s', { of: 's' }, { ledgerIncarnation: 'ledger-1' }));
+    born('stage').then('CallPrepared', ['ToolCallUnknown', { attempt: 0 }]).thenNeeds('gate:c1#1');
+    look(born('stage'), { incarnation: 'ledger-1', lookUp: found }).then(['RecoveryChecked', { decision: 'record' }], ['ToolCallSucceeded', { via: 'look-up' }], 'StepCompleted', 'RunCompleted');
+    look(born('mail'), { incarnation: 'ledger-1', lookUp: { kind: 'none' } }).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
+    const first = look(born('stage'), { incarnation: 'ledger-1', lookUp: { kind: 'absent' } }).then(['RecoveryChecked', { decision: 'wait', absent: 1 }]);
+    look(first.after(16_250).when(), { incarnation: 'ledger-1', lookUp: { kind: 'absent' } }, 2).then(['RecoveryChecked', { decision: 'retry' }], ['ToolCallRequested', { attempt: 1, ledgerIncarnation: 'ledger-1' }]);
+    look(born('pay'), { incarnation: 'ledger-1', lookUp: { kind: 'none' }, honoursKey: true }).then(['RecoveryChecked', { decision: 'retry', unsure: true }], ['ToolCallRequested', { attempt: 1 }]);
+  });
+  test('R4.4 a premise that no longer holds just before the send: the step fails and the plan has to change', () => {
+    const premise = { resource: 'doc:a', expected: 'v1', now: 'v2', holds: false };
+    const run = given({ steps: [toolStep('s', 'stage')] }).when(prepared('s', { of: 's' }));
+    run.when(returned('c1', 1, { kind: 'not-sent', why: 'premise', premise })).then(['ToolCallFailed', { final: true, sent: false, failure: { class: 'policy', code: 'premise-changed', message: 'doc:a was v1 and is v2' } }], 'StepFailed', 'RunBlocked');
   });
   test('a live owner: the gate looks again soon, ever more seldom, and at the latest when the lease has ended', () => {
     const run = look(doubt('mail'), { ledger: { state: 'live', leaseUntil: now + 9_000 } });

@@ -15,7 +15,7 @@ const isWired = (need: { kind: string }): need is WireNeed => ['model', 'prepare
 const OWN: Record<WireNeed['kind'], string[]> = {
   model: ['kind', 'id', 'begun', 'summary', 'callSeq', 'nextPlanVersion', 'firstContact'],
   prepare: ['kind', 'id', 'begun', 'summary', 'local', 'n'],
-  call: ['kind', 'id', 'begun', 'summary', 'callSeq', 'stepId', 'premises', 'ledgerIncarnation'],
+  call: ['kind', 'id', 'begun', 'summary', 'callSeq', 'stepId', 'ledgerIncarnation'],
   gate: ['kind', 'id', 'begun', 'summary', 'effect', 'argsDigest'],
 };
 const read = (need: WireNeed): object => Object.fromEntries(Object.entries(need).filter(([name, value]) => !OWN[need.kind].includes(name) && value !== undefined));

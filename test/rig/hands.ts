@@ -21,6 +21,7 @@ import { rowOf } from '../../src/core/summary';
 import type { Asked } from '../../src/core/wire';
 import type { CallNeed } from '../../src/core/world';
 import type { ToolDefinition } from '../../src/ports/tool';
+import { requesting } from '../../src/testing/contracts/requested';
 
 /** The run that every need is of; it was accepted with the input `{from: 'test'}`. */
 export const RUN = 'hands';
@@ -57,7 +58,7 @@ export async function handsOver(tools: ToolDefinition[], over: Partial<HandsDeps
   await accept({ from: 'test' });
   const secrets: Record<string, string> = { key: 'canary-0451' };
   const deps: HandsDeps = {
-    ...stores,
+    ...stores, ledger: requesting(stores),
     policy: tablePolicy({ name: 'test', rules: [] }), agents: new Map(), tools: new Map(tools.map((tool) => [tool.name, tool])), concurrencyOf: toolConcurrency, admission: new Admission(),
     service: (name) => `http://127.0.0.1/${name}`,
     secret: (name) => {

@@ -41,6 +41,8 @@ export const callPrepared: Fold<'CallPrepared'> = (state, { data, at }) => {
     attempt: 0, failures: 0, dueAt: at, args: data.args, argsDigest: data.argsDigest, resourceVersion: data.resourceVersion,
     planVersion: step?.since ?? state.plan.version, approvedUntil: 0, gate: 0, absent: 0, reserved: NO_USAGE, requestedAt: 0,
     ...(data.ledgerIncarnation === undefined ? {} : { ledgerIncarnation: data.ledgerIncarnation }),
+    // The run began under another ledger: what was put back is older than the run, which may have made this very call before.
+    ...(data.ledgerIncarnation === undefined || data.ledgerIncarnation === state.ledgerIncarnation ? {} : { claimsLost: true as const }),
   };
   const next = { ...state, callSeq: Math.max(state.callSeq, data.callSeq), calls: { ...state.calls, [data.callId]: call } };
   return setStep(next, data.stepId, {

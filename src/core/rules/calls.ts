@@ -6,12 +6,12 @@ import type { Failure } from '../failure';
 import { askId, callIdOf, callKey, majorOf } from '../keys';
 import { callOf, stepOf, toolOf } from '../lookups';
 import type { CallState, State, StepState } from '../state';
-import type { CallResult, PrepareResult } from '../world';
+import type { CallResult, PremiseSeen, PrepareResult } from '../world';
 import { askApproval } from './approvals';
 import { NO_USAGE, breach } from './budgets';
 import { refuseEdit } from './edits';
 import { standIns } from './grants';
-import { CANCELLED, finalFailure, succeeded } from './outcomes';
+import { CANCELLED, finalFailure, premiseChanged, succeeded } from './outcomes';
 import { backoffMs, mayRetry } from './retries';
 
 const PREPARE_ATTEMPTS = 5;
@@ -81,7 +81,7 @@ export function callReturned(state: State, callId: string, attempt: number, resu
       return only([draft('ToolCallUnknown', { callId, attempt, why: result.why, ...(result.cause ? { cause: result.cause } : {}) }, callId)]);
     case 'in-doubt': return only([draft('ToolCallUnknown', { callId, attempt, why: result.why }, callId)]);
     case 'busy': return only([again(call, 'rate-limited', Math.max(100, result.retryAfterMs), now)]);
-    case 'not-sent': return only(notSent(state, call, result.why, now));
+    case 'not-sent': return only(result.why === 'premise' ? broken(state, call, result.premise) : notSent(state, call, result.why, now));
   }
 }
 
@@ -131,6 +131,13 @@ function leftOpen(state: State, call: CallState, failure: Failure, sent: boolean
 
 function again(call: CallState, why: Failure['class'], delayMs: number, now: number): Draft {
   return draft('RetryScheduled', { callId: call.callId, attempt: call.attempt, class: why, delayMs, dueAt: now + delayMs }, call.callId);
+}
+
+/** What the plan took for granted has changed: the step fails, so that the plan does. What an earlier attempt did is found out first. */
+function broken(state: State, call: CallState, premise: PremiseSeen): Draft[] {
+  const failure = premiseChanged(premise);
+  if (call.unsure) return [draft('ToolCallUnknown', { callId: call.callId, attempt: call.attempt, why: failure.message }, call.callId)];
+  return finalFailure(call.callId, call.stepId, call.attempt, state.cancel ? CANCELLED : failure, false);
 }
 
 function notSent(state: State, call: CallState, why: 'cancelled' | 'approval' | 'shutdown', now: number): Draft[] {

@@ -6,7 +6,7 @@ import type { Failure } from '../failure';
 import { stepOf } from '../lookups';
 import type { Output } from '../run';
 import type { CallState, State } from '../state';
-import type { CallResult } from '../world';
+import type { CallResult, PremiseSeen } from '../world';
 
 export type Done = { output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'person'; settled: boolean };
 
@@ -22,6 +22,10 @@ export function succeeded(state: State, call: CallState, done: Done, more: Parti
 }
 
 export const CANCELLED: Failure = { class: 'cancelled', code: 'cancelled', message: 'The run was cancelled before the call was made.' };
+
+/** A premise that the plan was made under has changed. */
+export const premiseChanged = ({ resource, expected, now }: PremiseSeen): Failure =>
+  ({ class: 'policy', code: 'premise-changed', message: `${resource} was ${expected} and is ${now}`.slice(0, 1000) });
 
 /** The call is over without a result, and so is its step. */
 export function finalFailure(callId: string, stepId: string | undefined, attempt: number, failure: Failure, sent: boolean): Draft[] {

@@ -6,9 +6,9 @@ import type { Draft, Finding, GateDecision } from '../events';
 import { askId } from '../keys';
 import { callOf, ledgerOf, toolOf } from '../lookups';
 import type { CallState, State } from '../state';
-import type { GateEvidence } from '../world';
+import type { GateEvidence, PremiseSeen } from '../world';
 import { countedAgain } from './calls';
-import { finalFailure, succeeded } from './outcomes';
+import { finalFailure, premiseChanged, succeeded } from './outcomes';
 
 /** ms between two looks when nothing tells a better time. */
 const LOOK_AGAIN_MS = 1000;
@@ -37,7 +37,7 @@ function consequences(state: State, call: CallState, seen: GateEvidence, verdict
     case 'record': return recorded(state, call, seen);
     case 'ask-person': return [draft('HumanDecisionRequested', { decisionId: askId('decision', state.runId, state.asked + 1), callId, why: verdict.why }, callId)];
     case 'ask-again': return [draft('ApprovalVoided', { approvalId: call.approvalId ?? null, callId, why: verdict.why }, callId)];
-    case 'replan': return finalFailure(callId, call.stepId, attempt, { class: 'policy', code: 'premise-changed', message: verdict.why }, false);
+    case 'replan': return finalFailure(callId, call.stepId, attempt, premiseChanged(brokenIn(seen)!), false);
     case 'stop':
       if (verdict.why === NOT_SENT) return finalFailure(callId, call.undoOf === undefined ? call.stepId : undefined, attempt, { class: 'cancelled', code: 'cancelled', message: 'The run was cancelled; the call was never sent.' }, false);
       return [draft('ToolCallUnknown', { callId, attempt, why: verdict.why }, callId)];
@@ -65,7 +65,7 @@ function judge(state: State, call: CallState, seen: GateEvidence, now: number): 
   const neverSent = sameLedger && !call.claimsLost && (ledger.state === 'none' || ledger.state === 'released');
   if (neverSent) return goOn(state, call, seen, 'send', now);
   if (ledger.state === 'dead' && ledger.ownerLives && !seen.honoursKey) return stray(state, call, now);
-  const absent = judgeAbsence(call, seen, now);
+  const absent = judgeAbsence(state, call, seen, now);
   if (absent.decision === 'retry') return goOn(state, call, seen, 'retry', now);
   // Not known to be undone: it may be repeated under its key, but never given up for another call with another key.
   const repeat = seen.honoursKey ? goOn(state, call, seen, 'retry', now) : null;
@@ -97,11 +97,11 @@ function stray(state: State, call: CallState, now: number): Verdict {
 }
 
 /** A claim was made and nothing is recorded: is it certain that nothing happened and that nothing will any more? */
-function judgeAbsence(call: CallState, seen: GateEvidence, now: number): Verdict {
+function judgeAbsence(state: State, call: CallState, seen: GateEvidence, now: number): Verdict {
   if (seen.lookUp.kind === 'none' || seen.lookUp.kind === 'not-asked') return { decision: 'ask-person', why: `${call.tool} cannot be looked up` };
   if (seen.lookUp.kind === 'cannot-say') return { decision: 'ask-person', why: seen.lookUp.why };
   const { ledger } = seen;
-  if (ledger.state !== 'dead' && ledger.state !== 'unknown') return { decision: 'ask-person', why: 'the ledger that saw the claim is gone' };
+  if (ledger.state !== 'dead' && ledger.state !== 'unknown') return judgeLost(state, call, now);
   // A dead owner sends no more, a stalled one until its window closes; what has left before may still be on its way.
   const windowLeft = ledger.ownerGone ? 0 : ledger.sendWindowUntil - seen.now;
   if (windowLeft > 0) return { decision: 'wait', why: 'the old attempt may still send', againAt: now + windowLeft + 250 };
@@ -109,15 +109,24 @@ function judgeAbsence(call: CallState, seen: GateEvidence, now: number): Verdict
   return { decision: 'retry', why: 'absent at two looks after nothing could be sent any more' };
 }
 
+/** The ledger that saw a claim is gone, so nobody knows when it was made; but it was before this, and sends for its window at most. */
+function judgeLost(state: State, call: CallState, now: number): Verdict {
+  if (call.absent > 0) return { decision: 'retry', why: 'absent, and still absent when nothing could be sent any more' };
+  const windowMs = toolOf(state, call.tool)?.sendWindowMs ?? 60_000;
+  return { decision: 'wait', why: 'the ledger that saw its claims is gone, and an old attempt may still send', againAt: now + windowMs + LOOK_AGAIN_MS + 250, absent: 1 };
+}
+
 /** The effect did not happen; may it now? Questions 1, 2, 3 and 5. */
 function goOn(state: State, call: CallState, seen: GateEvidence, how: 'send' | 'retry', now: number): Verdict {
   if (state.cancel && call.undoOf === undefined) return { decision: 'stop', why: NOT_SENT };
   if (call.approvalId !== undefined && call.approvedUntil <= now) return { decision: 'ask-again', why: 'the approval has expired' };
   if (resourceChanged(call, seen)) return { decision: 'ask-again', why: 'the thing that it changes has another version now' };
-  const broken = seen.premises.find((premise) => !premise.holds);
-  if (broken) return { decision: 'replan', why: `${broken.resource} was ${broken.expected} and is ${broken.now}` };
+  const broken = brokenIn(seen);
+  if (broken) return { decision: 'replan', why: premiseChanged(broken).message };
   return { decision: how, why: how === 'send' ? NOT_SENT : 'it may be repeated' };
 }
+
+const brokenIn = (seen: GateEvidence): PremiseSeen | undefined => seen.premises.find((premise) => !premise.holds);
 
 function resourceChanged(call: CallState, seen: GateEvidence): boolean {
   return call.resourceVersion !== null && typeof seen.resourceVersion === 'string' && seen.resourceVersion !== call.resourceVersion;

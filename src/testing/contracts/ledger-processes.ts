@@ -1,5 +1,6 @@
 // Contract of the ledger between processes: one claim of many, a killed owner, one clock, one incarnation.
 import { strict as assert } from 'node:assert';
+import { request, requesting } from './requested';
 import { claimFor, doneWith, owner } from './samples';
 import { Peer, withPeers } from './peers';
 import { same, sleep, suite } from './suite';
@@ -16,6 +17,7 @@ const between: Promised = {
   'R6.3 of two processes that claim one key exactly one gets it, 100 times': async (under) => {
     await withPeers(under, 2, async (peers) => {
       for (let round = 0; round < ROUNDS; round++) {
+        await request(under.stores, claimFor(`k${round}`));
         const asked = peers.map((peer, index) => peer.call('ledger', 'claim', claimFor(`k${round}`, { owner: { ...owner, pid: index } })));
         same((await Promise.all(asked)).map(({ kind }) => kind).sort(), ['claimed', 'held']);
       }
@@ -25,7 +27,7 @@ const between: Promised = {
   'of two processes that take over one dead claim exactly one gets it': async (under) => {
     await withPeers(under, 2, async (peers) => {
       for (let round = 0; round < 20; round++) {
-        await under.stores.ledger.claim(claimFor(`k${round}`, { leaseMs: 1 }));
+        await requesting(under.stores).claim(claimFor(`k${round}`, { leaseMs: 1 }));
         await sleep(5);
         const asked = peers.map((peer) => peer.call('ledger', 'claim', claimFor(`k${round}`, { takeOver: 1 })));
         same((await Promise.all(asked)).map(({ kind }) => kind).sort(), ['claimed', 'held']);
@@ -35,7 +37,7 @@ const between: Promised = {
   'of two processes that settle one claim differently one is stored and the other hears of it': async (under) => {
     await withPeers(under, 2, async (peers) => {
       for (let round = 0; round < 20; round++) {
-        await under.stores.ledger.claim(claimFor(`k${round}`));
+        await requesting(under.stores).claim(claimFor(`k${round}`));
         const asked = peers.map((peer, index) => peer.call('ledger', 'settle', `k${round}`, 1, doneWith(`by ${index}`)));
         const answers = await Promise.all(asked);
         same(answers.map(({ kind }) => kind).sort(), ['conflict', 'settled']);
@@ -46,6 +48,7 @@ const between: Promised = {
   'R1.1 the claim of a killed owner is held while its lease lives, and a dead owner afterwards': async (under) => {
     const { ledger } = under.stores;
     const peer = await Peer.start(under);
+    await request(under.stores, claimFor('k'));
     same((await peer.call('ledger', 'claim', claimFor('k', { leaseMs: 400 }))).kind, 'claimed');
     await peer.kill();
     same((await ledger.claim(claimFor('k'))).kind, 'held');
@@ -55,12 +58,14 @@ const between: Promised = {
   'an acknowledged claim is there after its process was killed at once, 10 times': async (under) => {
     for (let round = 0; round < 10; round++) {
       const peer = await Peer.start(under);
+      await request(under.stores, claimFor(`k${round}`));
       const { kind } = await peer.call('ledger', 'claim', claimFor(`k${round}`));
       await peer.kill();
       same([kind, (await under.stores.ledger.get(`k${round}`))?.state], ['claimed', 'claimed']);
     }
   },
-  'times are the clock of the database: a process whose own clock is wrong changes nothing': async ({ stores: { ledger } }) => {
+  'times are the clock of the database: a process whose own clock is wrong changes nothing': async ({ stores }) => {
+    const ledger = requesting(stores);
     const real = Date.now;
     const before = real();
     Date.now = () => before + 30 * 86_400_000;
@@ -80,7 +85,7 @@ const between: Promised = {
     const incarnation = await under.stores.ledger.incarnation();
     assert.match(incarnation, /\S{8,}/);
     await withPeers(under, 1, async ([peer]) => same(await peer!.call('ledger', 'incarnation'), incarnation));
-    await under.stores.ledger.claim(claimFor('k'));
+    await requesting(under.stores).claim(claimFor('k'));
     const other = await under.again();
     same(await other.ledger.incarnation(), incarnation);
     await other.close();

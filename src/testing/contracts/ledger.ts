@@ -3,16 +3,27 @@
 import { strict as assert } from 'node:assert';
 import type { ClaimAnswer, LedgerPort } from '../../ports/ledger';
 import { ledgerBetweenProcesses } from './ledger-processes';
-import { claimFor, doneWith, owner, refusedWith, rowFor } from './samples';
+import { ann, batchOf, claimFor, doneWith, messageAt, owner, refusedWith, requestAt, rowFor, unknownAt } from './samples';
+import { request, requesting } from './requested';
 import { rejects, same, sleep, suite } from './suite';
-import type { OpenForTest, Promised } from './suite';
+import type { OpenForTest, Promised, StoresUnderTest } from './suite';
 
 /** Registers the suite. `open` makes a fresh, empty store for each test. */
 export function ledgerContract(name: string, open: OpenForTest): void {
-  suite(`${name}: claims`, open, claiming);
-  suite(`${name}: outcomes`, open, settling);
-  suite(`${name}: giving up and not knowing`, open, giving);
+  ledgerInOneProcess(name, open);
   ledgerBetweenProcesses(name, open);
+}
+
+/** The part of the suite that a ledger in memory keeps as well. */
+export function ledgerInOneProcess(name: string, open: OpenForTest): void {
+  const requested = async (): Promise<StoresUnderTest> => {
+    const under = await open();
+    return { ...under, stores: { ...under.stores, ledger: requesting(under.stores) } };
+  };
+  suite(`${name}: held against the journal`, open, awaiting);
+  suite(`${name}: claims`, requested, claiming);
+  suite(`${name}: outcomes`, requested, settling);
+  suite(`${name}: giving up and not knowing`, requested, giving);
 }
 
 /** A lease that is over by the next line. */
@@ -26,6 +37,58 @@ async function abandoned(ledger: LedgerPort, key = 'k'): Promise<number> {
   await over();
   return fence;
 }
+
+const awaiting: Promised = {
+  'I2 what nobody requested claims nothing, nor does another attempt than the newest': async ({ stores }) => {
+    const { journal, ledger } = stores;
+    same(await ledger.claim(claimFor('k')), { kind: 'not-awaited' });
+    await journal.accept(rowFor('r1'));
+    same(await ledger.claim(claimFor('k')), { kind: 'not-awaited' });
+    await request(stores, claimFor('k', { attempt: 2 }));
+    for (const attempt of [1, 3]) same(await ledger.claim(claimFor('k', { attempt })), { kind: 'not-awaited' });
+    same(await ledger.claim(claimFor('k', { attempt: 2, callId: 'another' })), { kind: 'not-awaited' });
+    same((await ledger.claim(claimFor('k', { attempt: 2 }))).kind, 'claimed');
+  },
+  'R6.1 a call about which something was written since its request claims nothing, not even a look at an outcome': async ({ stores }) => {
+    const { journal, ledger } = stores;
+    for (const key of ['new', 'done']) await request(stores, claimFor(key));
+    await ledger.claim(claimFor('done'));
+    await ledger.settle('done', 1, doneWith('x'));
+    for (const [index, key] of ['new', 'done'].entries()) {
+      const { callId } = claimFor(key);
+      await journal.append(batchOf('r1', 2 + index, 1, { events: [unknownAt('r1', callId, 1, 3 + index)] }));
+      same(await ledger.claim(claimFor(key)), { kind: 'not-awaited' });
+    }
+  },
+  'C5 once a run is cancelled it waits for no effect but those that take others back': async ({ stores }) => {
+    const { journal, ledger } = stores;
+    await request(stores, claimFor('pay'));
+    const undo = requestAt(claimFor('undo'), 2, await ledger.incarnation());
+    if (undo.type === 'ToolCallRequested') undo.data.undoOf = 'call-earlier';
+    await journal.append(batchOf('r1', 1, 1, { events: [undo] }));
+    const cancel = messageAt('r1', 3);
+    const events = [{ ...cancel, type: 'CancelRequested' as const, data: { actor: ann, reason: 'enough', deadline: 9_000 } }];
+    await journal.append(batchOf('r1', 2, 1, { events }));
+    same(await ledger.claim(claimFor('pay')), { kind: 'not-awaited' });
+    same((await ledger.claim(claimFor('undo'))).kind, 'claimed');
+  },
+  'an attempt that was given back is over, whoever makes it; the next one claims': async ({ stores }) => {
+    const { ledger } = stores;
+    await request(stores, claimFor('k'));
+    await ledger.claim(claimFor('k'));
+    await ledger.release('k', 1);
+    same(await ledger.claim(claimFor('k', { owner: { ...owner, worker: 'w2' } })), { kind: 'not-awaited' });
+    await request(stores, claimFor('k', { attempt: 2 }));
+    same(fenceOf(await ledger.claim(claimFor('k', { attempt: 2 }))), 2);
+  },
+  'a call that was requested under another ledger proves nothing by the lack of a claim here': async ({ stores }) => {
+    const { journal, ledger } = stores;
+    await journal.accept(rowFor('r1'));
+    await journal.append(batchOf('r1', 0, 1, { events: [requestAt(claimFor('k'), 1, 'a ledger that is gone')] }));
+    same(await ledger.claim(claimFor('k')), { kind: 'claims-lost' });
+    same(await ledger.get('k'), null);
+  },
+};
 
 const claiming: Promised = {
   'a new key is claimed under fence 1, and held for everyone, its owner too, while the lease lives': async ({ stores: { ledger } }) => {
@@ -55,7 +118,7 @@ const claiming: Promised = {
     same([row.state, row.fence, row.owner, row.attempt, row.firstClaimedAt], ['claimed', 2, other, 2, before.firstClaimedAt]);
     assert.ok(row.claimedAt > before.claimedAt);
     assert.equal(row.sendWindowUntil, before.sendWindowUntil, 'the longest send window of all owners counts');
-    same((await ledger.claim(claimFor('k', { takeOver: fence }))).kind, 'held');
+    same((await ledger.claim(claimFor('k', { takeOver: fence, attempt: 2 }))).kind, 'held');
   },
   'a live claim is not taken over by whoever names its fence': async ({ stores: { ledger } }) => {
     await ledger.claim(claimFor('k'));
@@ -161,7 +224,7 @@ const giving: Promised = {
     await ledger.claim(claimFor('k'));
     same([await ledger.release('k', 1), await ledger.release('k', 1)], [true, true]);
     same([(await ledger.get('k'))?.state, await ledger.renew('k', 1, 1_000), await ledger.markUnknown('k', 1)], ['released', false, false]);
-    same(fenceOf(await ledger.claim(claimFor('k'))), 2);
+    same(fenceOf(await ledger.claim(claimFor('k', { attempt: 2 }))), 2);
     same(await ledger.release('k', 1), false);
   },
   'an unknown claim waits for the gate, whatever is left of its lease': async ({ stores: { ledger } }) => {
@@ -176,7 +239,7 @@ const giving: Promised = {
     await ledger.markUnknown('unknown', 1);
     for (const key of ['dead', 'unknown']) {
       same(await ledger.release(key, 1), true);
-      same((await ledger.claim(claimFor(key))).kind, 'claimed');
+      same((await ledger.claim(claimFor(key, { attempt: 2 }))).kind, 'claimed');
     }
   },
   'a take-over that gives up unsent brings back the doubt about the owner before it, which the gate has examined': async ({ stores: { ledger } }) => {

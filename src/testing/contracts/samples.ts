@@ -39,10 +39,23 @@ export function waitOn(waitId: string, kind: WaitRow['kind'] = 'approval'): Wait
 
 export const owner: ClaimOwner = { host: 'h', pid: 1, processStart: '100', worker: 'w1' };
 
-/** A claim with a lease of 15 s unless `change` says otherwise. */
+/** The request of an attempt, as the event that stands at a position. */
+export function requestAt({ runId, callId, attempt, tool, key, argsDigest }: ClaimRequest, seq: number, ledgerIncarnation: string): RunEvent {
+  return {
+    runId, seq, v: 1, type: 'ToolCallRequested', at: 1_000 + seq, causationId: `call:${callId}`, correlationId: callId, actor: ann,
+    data: { callId, callSeq: 1, tool, version: '1.0.0', key, attempt, argsDigest, ledgerIncarnation, reserved: { calls: 1, tokens: 0, microUsd: 0, failures: 0 } },
+  };
+}
+
+/** Any event about a call, at a position: after it the run waits no more for what it had requested before. */
+export function unknownAt(runId: string, callId: string, attempt: number, seq: number): RunEvent {
+  return { runId, seq, v: 1, type: 'ToolCallUnknown', at: 1_000 + seq, causationId: `call:${callId}`, correlationId: callId, actor: ann, data: { callId, attempt, why: 'lost' } };
+}
+
+/** A claim with a lease of 15 s unless `change` says otherwise. Each key is of a call of its own. */
 export function claimFor(key: string, change: Partial<ClaimRequest> = {}): ClaimRequest {
   return {
-    key, runId: 'r1', epoch: 0, callId: 'c1', attempt: 1, tool: 'publish', argsDigest: 'args', owner, leaseMs: 15_000, sendWindowMs: 60_000, ...change,
+    key, runId: 'r1', epoch: 0, callId: `call-${key}`, attempt: 1, tool: 'publish', argsDigest: 'args', owner, leaseMs: 15_000, sendWindowMs: 60_000, ...change,
   };
 }
 

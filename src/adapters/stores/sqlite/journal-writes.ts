@@ -39,7 +39,10 @@ export function append(db: Connection, request: AppendRequest): AppendAnswer {
   if (head.version > expectedVersion) return writtenSince(db, runId, expectedVersion, executionId);
   const hits = oldKeys(db, runId, events);
   if (hits.length > 0) return { kind: 'duplicate', hits };
-  for (const event of events) insert(db, request, event);
+  for (const event of events) {
+    insert(db, request, event);
+    keepAwaited(db, event);
+  }
   const version = expectedVersion + events.length;
   updateRow(db, stored, { ...request.row, version });
   return { kind: 'appended', version };
@@ -101,6 +104,17 @@ function insert(db: Connection, { runId, epoch, executionId }: AppendRequest, ev
   for (const { waitId, kind } of waitsOpenedBy(event)) {
     db.run('INSERT OR IGNORE INTO wait (wait_id, run_id, kind, open, since) VALUES (?, ?, ?, 0, ?)', waitId, runId, kind, event.at);
   }
+}
+
+/**
+ * The attempt that a run waits for, which alone may claim: requested, and nothing written about its call since. A cancelled
+ * run waits for no effect but those that take others back.
+ */
+function keepAwaited(db: Connection, { runId, type, data }: RunEvent): void {
+  if (type === 'CancelRequested') db.run('DELETE FROM awaited WHERE run_id = ? AND undo = 0', runId);
+  else if (type === 'ToolCallRequested') {
+    db.run('INSERT OR REPLACE INTO awaited VALUES (?, ?, ?, ?, ?)', runId, data.callId, data.attempt, data.undoOf === undefined ? 0 : 1, data.ledgerIncarnation);
+  } else if ('callId' in data) db.run('DELETE FROM awaited WHERE run_id = ? AND call_id = ?', runId, data.callId);
 }
 
 function nameArtifact(db: Connection, runId: string, sha256: string, seq: number): void {

@@ -28,6 +28,11 @@ export function nowOf(db: Connection): number {
   return db.one<{ now: number }>(`SELECT ${NOW} AS now`)!.now;
 }
 
+/** Name of this ledger; another one after an older copy was put back. */
+export function incarnationOf(db: Connection): string {
+  return db.one<{ incarnation: string }>('SELECT incarnation FROM ledger_meta')!.incarnation;
+}
+
 export function claimsWhere(db: Connection, condition: string, ...values: string[]): Claim[] {
   return db.all<StoredClaim>(`SELECT *, ${NOW} AS now FROM ledger WHERE ${condition}`, ...values).map(toClaim);
 }

@@ -5,18 +5,24 @@ import { canonical } from '../../../core/canonical';
 import type { ClaimAnswer, ClaimRequest, Outcome } from '../../../ports/ledger';
 import { StoreError } from '../store-error';
 import type { Connection } from './connection';
-import { claimOf, note, nowOf } from './ledger-rows';
+import { claimOf, incarnationOf, note, nowOf } from './ledger-rows';
 import type { Before, Claim } from './ledger-rows';
 
-/** Asks for the right to send once under this key. */
+interface Awaited { attempt: number; incarnation: string }
+
+/** Asks for the right to send once under this key. In one transaction with the journal: what the run no longer waits for claims nothing. */
 export function claim(db: Connection, request: ClaimRequest): ClaimAnswer {
   const epoch = db.one<{ epoch: number }>('SELECT epoch FROM run WHERE run_id = ?', request.runId)?.epoch ?? request.epoch;
   if (epoch > request.epoch) return { kind: 'fenced', epoch };
+  const awaited = db.one<Awaited>('SELECT attempt, incarnation FROM awaited WHERE run_id = ? AND call_id = ?', request.runId, request.callId);
+  if (awaited === null || awaited.attempt !== request.attempt) return { kind: 'not-awaited' };
   const row = claimOf(db, request.key);
-  if (row === null) return take(db, request, null);
+  const free = (): ClaimAnswer => (awaited.incarnation === incarnationOf(db) ? take(db, request, row) : { kind: 'claims-lost' });
+  if (row === null) return free();
   if (row.argsDigest !== request.argsDigest) return { kind: 'mismatch', argsDigest: row.argsDigest };
   if (row.outcome !== null) return { kind: 'outcome', fence: row.fence, outcome: row.outcome };
-  if (row.state === 'released') return take(db, request, row);
+  // An attempt that was given back is over, also for whoever else makes it.
+  if (row.state === 'released') return request.attempt > row.attempt ? free() : { kind: 'not-awaited' };
   if (row.state === 'claimed' && row.now < row.leaseUntil) {
     return { kind: 'held', fence: row.fence, leaseUntil: row.leaseUntil, owner: row.owner };
   }

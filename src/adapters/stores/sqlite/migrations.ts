@@ -59,6 +59,24 @@ export const migrations: readonly Migration[] = [
       INSERT INTO ledger_meta VALUES (1, lower(hex(randomblob(16))), 0);
     `,
   },
+  {
+    version: 2,
+    name: 'the attempts that runs wait for, so that a claim is held against the journal',
+    sql: `
+      CREATE TABLE awaited (
+        run_id TEXT NOT NULL, call_id TEXT NOT NULL, attempt INTEGER NOT NULL, undo INTEGER NOT NULL, incarnation TEXT NOT NULL,
+        PRIMARY KEY (run_id, call_id)
+      ) STRICT, WITHOUT ROWID;
+      INSERT INTO awaited
+        SELECT run_id, body ->> '$.data.callId', body ->> '$.data.attempt', body ->> '$.data.undoOf' IS NOT NULL, body ->> '$.data.ledgerIncarnation'
+        FROM event AS asked
+        WHERE type = 'ToolCallRequested' AND NOT EXISTS (
+          SELECT 1 FROM event AS later WHERE later.run_id = asked.run_id AND later.seq > asked.seq
+            AND (later.body ->> '$.data.callId' = asked.body ->> '$.data.callId'
+              OR (later.type = 'CancelRequested' AND asked.body ->> '$.data.undoOf' IS NULL))
+        );
+    `,
+  },
 ];
 
 /** Brings the file to this build's schema. Throws StoreError `newer`; SQLITE_BUSY while another process does the same. */

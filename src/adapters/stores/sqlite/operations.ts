@@ -4,7 +4,7 @@ import type { ClaimRequest, LedgerRow, Outcome } from '../../../ports/ledger';
 import type { Connection } from './connection';
 import * as journal from './journal-reads';
 import { accept, append, raiseEpoch, saveCheckpoint } from './journal-writes';
-import { claimOf, claimsWhere, toLedgerRow } from './ledger-rows';
+import { claimOf, claimsWhere, incarnationOf, toLedgerRow } from './ledger-rows';
 import { claim, markUnknown, release, renew, settle } from './ledger-writes';
 
 export const writes = {
@@ -18,7 +18,7 @@ export const writes = {
 export const reads = {
   read: journal.pageOf, head: journal.headOf, row: journal.rowOf, list: journal.list, runOfWait: journal.runOfWait, refersTo: journal.refersTo,
   exportRows: journal.exportRows, checkpoint: journal.checkpoint, checkpoints: journal.checkpoints,
-  incarnation: (db: Connection): string => db.one<{ incarnation: string }>('SELECT incarnation FROM ledger_meta')!.incarnation,
+  incarnation: incarnationOf,
   get: (db: Connection, key: string): LedgerRow | null => {
     const row = claimOf(db, key);
     return row === null ? null : toLedgerRow(row);
