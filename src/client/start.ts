@@ -8,7 +8,7 @@ import { RUN_ID, type ArtifactRef, type RunInput, type RunSpec } from '../core/r
 import { differencesOf, inputDigestOf, type Difference } from '../core/spec';
 import { workflowIdOf, WORKFLOW_TYPE } from '../messages';
 import { secretIn } from '../ports/redaction';
-import { isAlreadyStarted, type Temporal } from './temporal';
+import { isAlreadyStarted, isNotFound, type Temporal } from './temporal';
 import type { ClientStores, StartAnswer, StartRequest } from './types';
 
 export const isOver = (row: RunRow): boolean => row.status === 'completed' || row.status === 'failed' || row.status === 'cancelled';
@@ -19,7 +19,10 @@ export async function startRun(stores: ClientStores, temporal: () => Promise<Tem
   if (fault) return { kind: 'refused', why: fault };
   const spec: RunSpec = { v: 1, agent: request.agent, input: request.input ?? null, plan: request.plan ?? null, budget: request.budget ?? {}, owner: request.owner };
   // A server that is away is told before the run is accepted; a run that is known already needs none to be told.
-  if (!(await stores.journal.row(runId))) await temporal();
+  if (!(await stores.journal.row(runId))) {
+    const server = await temporal();
+    if (request.runId !== undefined && await startedElsewhere(stores, server, runId)) return { kind: 'refused', why: `Temporal knows a run ${runId}, but the journal here does not: it was accepted in another state folder, or an older copy of longhaul.db was put back. Use the folder that accepted it, or another --run-id.` };
+  }
   const bytes = new TextEncoder().encode(canonical(spec));
   const inputRef = await stores.artifacts.write(bytes, { mediaType: 'application/json', summary: `What run ${runId} was asked to do`, name: 'input.json' });
   const row = acceptedRow(runId, spec, inputRef, request.title ?? titleOf(spec));
@@ -28,6 +31,15 @@ export async function startRun(stores: ClientStores, temporal: () => Promise<Tem
   const known = answer.kind === 'known' ? answer.row : row;
   if (!isOver(known)) await beginExecution(await temporal(), known, 'REJECT_DUPLICATE');
   return { kind: answer.kind === 'known' ? 'known' : 'started', runId, row: known };
+}
+
+/** Another start may have accepted the run just now, and then begun it: only a run that is still unknown after Temporal's answer is of somewhere else. */
+async function startedElsewhere({ journal }: ClientStores, { client }: Temporal, runId: string): Promise<boolean> {
+  const known = await client.workflow.getHandle(workflowIdOf(runId)).describe().then(() => true, (error: unknown) => {
+    if (isNotFound(error)) return false;
+    throw error;
+  });
+  return known && !(await journal.row(runId));
 }
 
 function faultOf(runId: string, request: StartRequest): string | null {

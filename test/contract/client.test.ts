@@ -9,6 +9,7 @@ import type { StartRequest } from '../../src/client/types';
 import { workflowIdOf } from '../../src/messages';
 import { ANN, startRig, type Rig } from '../rig/rig';
 import { RIG_AGENT } from '../rig/config';
+import { embedded } from './store-open';
 
 let rig: Rig;
 let client: LonghaulClient;
@@ -70,6 +71,17 @@ test('R1.2 the same id with other agent, input, plan or budget is refused naming
   expect(await client.start(request('not a run id'))).toMatchObject({ kind: 'refused' });
   expect(await client.start(request('bound', STAMP, { input: { folder: '/a', depth: 1 }, budget: { calls: 5 } }))).toMatchObject({ kind: 'known', row: { status: 'completed' } });
   expect(rig.effects('bound')).toHaveLength(1);
+});
+
+test('R1.2 a run that Temporal knows and the journal does not is refused, and nothing is accepted', async () => {
+  await client.start(request('elsewhere'));
+  await questionOf('elsewhere');
+  const { stores, close } = await embedded();
+  const other = createClient({ stores, connection: rig.client.connection, taskQueue: 'rig' });
+  expect(await other.start(request('elsewhere'))).toMatchObject({ kind: 'refused', why: expect.stringContaining('accepted in another state folder, or an older copy') });
+  expect(await stores.journal.row('elsewhere')).toBeNull();
+  expect(await other.start(request('here-only'))).toMatchObject({ kind: 'started' });
+  await close();
 });
 
 test('sixteen senders at once: all are answered, and at most four Updates are under way', async () => {

@@ -32,6 +32,8 @@ export interface Rig {
   stores: Stores;
   stateDir: string;
   logFile: string;
+  /** Changes the files of the stores while nothing has them open, as somebody who puts a copy back. No worker may run. */
+  meanwhile(change: () => void): Promise<void>;
   /** Effects so far, of one run or of all. */
   effects(runId?: string): Line[];
   worker(options?: { taskQueue?: string; env?: Record<string, string>; limits?: HistoryLimits; graceMs?: number }): Promise<WorkerProcess>;
@@ -65,7 +67,7 @@ export async function startRig(given: { stateDir?: string } = {}): Promise<Rig> 
   execFileSync(process.execPath, [path.join(root, 'scripts', 'build.js'), '--if-stale'], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
   const server = await startRigServer();
   const stateDir = given.stateDir ?? mkdtempSync(path.join(tmpdir(), 'longhaul-state-'));
-  const stores = await openStores({ stateDir });
+  let stores = await openStores({ stateDir });
   const connection = await Connection.connect(server.connectionOptions);
   const client = new Client({ connection });
   const workers: { stop(): Promise<void> }[] = [];
@@ -182,8 +184,13 @@ export async function startRig(given: { stateDir?: string } = {}): Promise<Rig> 
     }
   };
   return {
-    server, client, stores, stateDir, logFile, worker, supervised, run, restore, send, events, state, until, end, histories, replayAll, stop,
+    server, client, get stores() { return stores; }, stateDir, logFile, worker, supervised, run, restore, send, events, state, until, end, histories, replayAll, stop,
     effects: (runId) => linesOf(effectsFile).filter((line) => runId === undefined || line.runId === runId),
+    meanwhile: async (change) => {
+      await stores.close();
+      change();
+      stores = await openStores({ stateDir });
+    },
     types: async (runId) => (await events(runId)).map((event) => event.type),
   };
 }
