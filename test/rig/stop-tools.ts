@@ -1,6 +1,7 @@
 // Tools for tests of cancelling and recovering: one that waits in child processes, one that may run
 // once at a time, one that is turned away for a minute, one whose look-up is slow, and a reversible one that honours keys.
 // The file of effects is the judge, as in tools.ts; process groups are written to `<effects>.groups`.
+import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
@@ -21,14 +22,10 @@ export function groupsOf(effects: string): number[] {
   return existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean).map(Number) : [];
 }
 
-/** Does any process of the group still run? */
+/** Does any process of the group still run? One that its parent has not heard of yet does not. */
 export function groupRuns(group: number): boolean {
-  try {
-    process.kill(-group, 0);
-    return true;
-  } catch {
-    return false;
-  }
+  const rows = execFileSync('ps', ['-A', '-o', 'pgid=,stat='], { encoding: 'utf8' }).split('\n').map((row) => row.trim().split(/\s+/));
+  return rows.some(([id, stat]) => Number(id) === group && !stat?.startsWith('Z'));
 }
 
 /** Two `sleep 600` below a shell, in the process group that `runProgram` makes and ends. */
