@@ -75,8 +75,8 @@ export interface EventData {
   HumanDecided: { decisionId: string; callId: string; verdict: 'happened' | 'not-happened' | 'give-up'; reference?: string; actor: Actor };
 
   ApprovalRequested: { approvalId: string; callId: string; binding: Binding; rule: ApproverRule; expiresAt: number; onDeadline: OnDeadline; previewRef?: ArtifactRef };
-  /** `grantId`: not said now, but by an earlier approval for the rest of the run. */
-  ApprovalGranted: { approvalId: string; callId: string; actors: Actor[]; final: boolean; grantId?: string };
+  /** `grantId`: not said now, but by an earlier approval for the rest of the run. `until`: what it allows may be sent until then, where that is later than its end. */
+  ApprovalGranted: { approvalId: string; callId: string; actors: Actor[]; final: boolean; grantId?: string; until?: number };
   ApprovalRejected: { approvalId: string; callId: string; reason: string; actor: Actor };
   ApprovalExpired: { approvalId: string; callId: string };
   /** The prepared call no longer stands and is prepared anew; `approvalId` null when policy had allowed it without asking. */

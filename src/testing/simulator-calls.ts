@@ -88,7 +88,7 @@ export class Calls {
     const wrong = [...who].filter((id) => (!ownerMay && id === before.owner.id) || (approvers.length > 0 && !approvers.includes(id)));
     if (who.size < quorum || wrong.length > 0) this.violated(`C4 event ${seq} counts ${[...who].join(', ')} as a quorum of ${quorum}`);
     if (approval.binding.argsDigest !== call.argsDigest) this.violated(`C4 ${data.approvalId} does not bind what was prepared`);
-    call.approvedUntil = approval.expiresAt;
+    call.approvedUntil = data.until ?? approval.expiresAt;
   }
 
   private succeeded(before: State, { data, seq }: EventOf<'ToolCallSucceeded'>): void {

@@ -1,4 +1,5 @@
 // Promises of rules/approvals: who may decide what, until when, and that an approval binds one prepared call and no other.
+import { Random } from '../../src/testing/random';
 import { asks, evidence, given, prepared, returned, said, saw, toolStep, type GivenRun } from '../../src/testing/scenario';
 
 const HOUR = 3_600_000;
@@ -78,7 +79,7 @@ test('a decision in the very ms of the deadline counts, one ms later it does not
 test('a decision that an authenticated door received in time counts within the grace time, as long as no expiry is written', () => {
   const late = asked().after(HOUR + 60_000);
   const receivedAt = late.now - 120_000;
-  approve(late, 'ann', { receivedAt }).thenHears('granted').then('ApprovalGranted', 'ApprovalVoided');
+  approve(late, 'ann', { receivedAt }).thenHears('granted').then(['ApprovalGranted', { until: late.now - 60_000 + 600_000 }], 'ToolCallRequested');
   approve(late, 'ann', { receivedAt, assurance: 'claimed' }).thenHears('expired');
   approve(asked().after(HOUR + 11 * 60_000), 'ann', { receivedAt }).thenHears('expired');
 });
@@ -135,4 +136,19 @@ test('ids of approvals are of one run only and never repeat in it', () => {
     ids.add(idOf(run.after(HOUR).when()));
   }
   expect(ids.size).toBe(4);
+});
+
+test('in 100 random orders, together or one by one, each decision reaches its own call', () => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const all = given({ steps: names.map((name) => toolStep(name, 'post')), agent: { maxParallel: 6 } }).when(...names.map((name) => prepared(name, { of: name }, { policy: asks() })));
+  const ids = Object.fromEntries(Object.values(all.state.approvals).map((one) => [one.stepId, one.approvalId]));
+  for (let seed = 1; seed <= 100; seed += 1) {
+    const random = new Random(seed);
+    const wanted = Object.fromEntries(names.map((name) => [name, random.pick(['approve', 'reject'] as const)]));
+    const decisions = random.shuffled(names).map((name) => said('ann', wanted[name] === 'approve' ? { kind: 'approve', approvalId: ids[name] ?? '' } : { kind: 'reject', approvalId: ids[name] ?? '', reason: `not ${name}` }));
+    let run = all;
+    while (decisions.length > 0) run = run.when(...decisions.splice(0, random.int(1, 6)));
+    for (const { id, status, failure } of run.state.steps) expect([id, status, failure?.message]).toEqual(wanted[id] === 'approve' ? [id, 'active', undefined] : [id, 'failed', `ann rejected it: not ${id}`]);
+    for (const event of run.journal) if (event.type === 'ToolCallRequested') expect(run.state.steps.find(({ callId }) => callId === event.data.callId)?.id).toBe(event.data.stepId);
+  }
 });

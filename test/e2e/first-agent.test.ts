@@ -46,7 +46,8 @@ async function looksRight(waitId: string): Promise<void> {
   expect(stdout).not.toMatch(/^ {2}changes/m);
   const inbox = await here.run(['inbox']);
   expect(inbox.stdout).toContain('the run is cancelled');
-  expect(inbox.stderr).toBe(`  npx longhaul approvals approve ${waitId}\n`);
+  expect(inbox.stdout).toMatch(/approval · manual · asked .* · until in 7 days, then the run is cancelled · for anyone/);
+  expect(inbox.stdout).toContain(`    npx longhaul approvals approve ${waitId}\n`);
 }
 
 test('the plan runs, asks once, and pays once what is due', async () => {

@@ -24,7 +24,7 @@ import { startWorkerProcess, superviseWorker, type Supervised, type WorkerProces
 const root = path.join(__dirname, '..', '..');
 export const ANN: Actor = { id: 'ann', via: 'cli', assurance: 'local-user' };
 
-export interface RunOptions { runId?: string; plan: unknown; input?: Json; budget?: Budget; taskQueue?: string; start?: boolean }
+export interface RunOptions { runId?: string; agent?: string; plan: unknown; input?: Json; budget?: Budget; taskQueue?: string; start?: boolean }
 
 export interface Rig {
   server: RigServer;
@@ -34,6 +34,7 @@ export interface Rig {
   logFile: string;
   /** Changes the files of the stores while nothing has them open, as somebody who puts a copy back. No worker may run. */
   meanwhile(change: () => void): Promise<void>;
+  effectsFile: string;
   /** Effects so far, of one run or of all. */
   effects(runId?: string): Line[];
   worker(options?: { taskQueue?: string; env?: Record<string, string>; limits?: HistoryLimits; graceMs?: number }): Promise<WorkerProcess>;
@@ -90,12 +91,12 @@ export async function startRig(given: { stateDir?: string } = {}): Promise<Rig> 
     taskQueue, workflowId: workflowIdOf(input.runId), args: [input], workflowTaskTimeout: '5s', workflowIdReusePolicy: input.epoch > 0 ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
   });
 
-  const run: Rig['run'] = async ({ runId = `r${process.pid}-${++counter}`, plan, input = {}, budget = {}, taskQueue = 'rig', start: begin = true }) => {
-    const spec: RunSpec = { v: 1, agent: RIG_AGENT, input, plan: plan as Json, budget, owner: ANN };
+  const run: Rig['run'] = async ({ runId = `r${process.pid}-${++counter}`, agent = RIG_AGENT, plan, input = {}, budget = {}, taskQueue = 'rig', start: begin = true }) => {
+    const spec: RunSpec = { v: 1, agent, input, plan: plan as Json, budget, owner: ANN };
     const inputRef = await stores.artifacts.write(Buffer.from(canonical(spec)), { mediaType: 'application/json', summary: 'what the run was asked' });
     const inputDigest = digestOf({ agent: spec.agent, input, plan, budget });
     const at = Date.now();
-    await stores.journal.accept({ runId, title: '', agent: RIG_AGENT, owner: ANN, status: 'accepted', outcome: null, detail: '', waits: [], deadline: null, budgetLeft: {}, steps: { done: 0, total: 0 }, epoch: 0, version: 0, inputDigest, inputRef, createdAt: at, updatedAt: at });
+    await stores.journal.accept({ runId, title: '', agent, owner: ANN, status: 'accepted', outcome: null, detail: '', waits: [], deadline: null, budgetLeft: {}, steps: { done: 0, total: 0 }, epoch: 0, version: 0, inputDigest, inputRef, createdAt: at, updatedAt: at });
     if (begin) await start({ v: 1, runId, epoch: 0, inputDigest, inputRef }, taskQueue);
     return runId;
   };
@@ -185,6 +186,7 @@ export async function startRig(given: { stateDir?: string } = {}): Promise<Rig> 
   };
   return {
     server, client, get stores() { return stores; }, stateDir, logFile, worker, supervised, run, restore, send, events, state, until, end, histories, replayAll, stop,
+    server, client, stores, stateDir, logFile, effectsFile, worker, supervised, run, restore, send, events, state, until, end, histories, replayAll, stop,
     effects: (runId) => linesOf(effectsFile).filter((line) => runId === undefined || line.runId === runId),
     meanwhile: async (change) => {
       await stores.close();

@@ -68,7 +68,9 @@ export function approve(state: State, message: Message, { approvalId, grant }: {
   }
   const missing = rule.quorum - approval.granted.length - 1;
   const final = missing <= 0;
-  const event = draft('ApprovalGranted', { approvalId, callId, actors: [actor], final }, approvalId, actor);
+  // Received in time and heard late: what was approved may still be sent within the grace time.
+  const late = now > approval.expiresAt ? { until: approval.expiresAt + GRACE_MS } : {};
+  const event = draft('ApprovalGranted', { approvalId, callId, actors: [actor], final, ...late }, approvalId, actor);
   const grants = grant ? [given(approval, actor, grant, now)] : [];
   const more = grant ? ` Grant ${grantIdOf(approvalId, actor.id)} stands for later calls; end it with \`longhaul approvals revoke ${grantIdOf(approvalId, actor.id)}\`.` : '';
   return { events: [event, ...grants], answer: final ? answer('granted', `Approved by ${actor.id}.${more}`) : answer('counted', `Counted; ${missing} more must approve.${more}`) };
