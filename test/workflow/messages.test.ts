@@ -30,6 +30,28 @@ test('I7 R10.8 malformed and misspelt signals are recorded as rejected, and a go
   expect(granted?.actor).toEqual({ id: 'temporal', via: 'temporal', assurance: 'claimed' });
 });
 
+test('B37 null, wrong types, too much and misspelt names leave the run healthy, each visible or refused, and a correct approval works', async () => {
+  const runId = await rig.run({ plan: ASKED });
+  const approvalId = await approvalOf(runId);
+  const good = { messageId: 'good', actor: ANN, body: { kind: 'approve', approvalId } };
+  const bent: unknown[] = [
+    null, 5, 'approve', [], { ...good, messageId: 7 }, { ...good, messageId: '' }, { ...good, actor: null }, { ...good, actor: { id: 'ann', via: 'cli', assurance: 'trust me' } }, { ...good, body: null },
+    { ...good, body: { kind: 'approve', approvalId: { $ne: null } } }, { ...good, body: { kind: 'approve', approvalId, grant: { forMs: -1 } } }, { ...good, body: { kind: 'edit', approvalId } }, { ...good, receivedAt: 'now' },
+    { ...good, body: { kind: 'edit', approvalId, args: { ref: { sha256: '../../etc/passwd', bytes: 1 } } } }, { ...good, body: { kind: '__proto__' } }, { ...good, body: { kind: 'note', text: { value: 'x'.repeat(70_000) } } },
+  ];
+  for (const message of bent) await handle(runId).signal(MESSAGE, message);
+  await rig.until(runId, (_, events) => events.filter((event) => event.type === 'MessageRejected').length === bent.length);
+  for (const [i, message] of bent.entries()) await expect(handle(runId).executeUpdate(MESSAGE, { args: [message], updateId: `bent-${i}` })).rejects.toThrow();
+  const large = { ...good, body: { kind: 'note', text: { value: 'x'.repeat(3_000_000) } } };
+  await expect(handle(runId).signal(MESSAGE, large)).rejects.toThrow();
+  await expect(handle(runId).executeUpdate(MESSAGE, { args: [large], updateId: 'large' })).rejects.toThrow();
+  await expect(handle(runId).executeUpdate('aprove', { args: [good], updateId: 'misspelt' })).rejects.toThrow();
+  expect(effects(runId)).toBe(0);
+  expect(await rig.send(runId, { kind: 'approve', approvalId })).toMatchObject({ kind: 'granted' });
+  expect((await rig.end(runId)).status).toBe('COMPLETED');
+  expect(effects(runId)).toBe(1);
+});
+
 test('an Update of the wrong shape is refused and leaves no trace in history or journal', async () => {
   const runId = await rig.run({ plan: ASKED });
   await approvalOf(runId);

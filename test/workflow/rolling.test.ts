@@ -1,5 +1,6 @@
 // Continue-as-new on the real server, with small limits: under a storm of Updates and of Signals nothing is lost or doubled,
 // histories stay bounded, and a run that rolls in the middle of its work does each thing once.
+import { createClient } from '../../src/client/client';
 import { MESSAGE, workflowIdOf } from '../../src/messages';
 import { ANN, sleep, startRig, type Rig } from '../rig/rig';
 
@@ -47,6 +48,37 @@ test('400 Updates from 16 senders: each is answered and counted once, over sever
   }));
   expect([...kinds]).toEqual(['done']);
   await expectAll(runId, 400);
+}, 180_000);
+
+/** Of each client; with LONGHAUL_EXHAUSTIVE=1 it is 3,000 in all. */
+const EACH = process.env.LONGHAUL_EXHAUSTIVE ? 600 : 150;
+
+test('messages of five clients as fast as they are taken: every one counts once, over many generations, and the run stays awake', async () => {
+  const runId = await park();
+  const clients = Array.from({ length: 5 }, () => createClient({ stores: rig.stores, connection: rig.client.connection, taskQueue: 'rig' }));
+  const began = Date.now();
+  const answers = await Promise.all(clients.flatMap((client, c) => Array.from({ length: EACH }, (_, n) =>
+    client.message(runId, { kind: 'note', text: { value: n } }, { actor: { ...ANN, id: `client-${c}` }, messageId: `c${c}-${n}` }))));
+  const rate = Math.round((answers.length * 1_000) / (Date.now() - began));
+  expect(new Set(answers.map((delivery) => (delivery.known ? delivery.answer.kind : delivery.state)))).toEqual(new Set(['done']));
+  await expectAll(runId, 5 * EACH);
+  const generations = (await lengths(runId)).length;
+  process.stderr.write(`${answers.length} messages of 5 clients: ${rate} a second, ${generations} generations\n`);
+  expect(generations).toBeGreaterThanOrEqual(EACH / 60);
+}, 400_000);
+
+test('I12 a message id is known in every later generation: the same again counts no second time, whichever way it comes', async () => {
+  const runId = await park();
+  const approve = { kind: 'note' as const, text: { value: 'once' } };
+  const first = await rig.send(runId, approve, { messageId: 'wake' });
+  for (let n = 0; (await lengths(runId)).length < 3; n += 1) await Promise.all(Array.from({ length: 20 }, (_, i) => rig.send(runId, { kind: 'note', text: { value: i } }, { messageId: `fill-${n}-${i}`, timeoutMs: 60_000 })));
+  const handle = rig.client.workflow.getHandle(workflowIdOf(runId));
+  await handle.signal(MESSAGE, { messageId: 'wake', actor: ANN, body: approve });
+  const again = await handle.executeUpdate(MESSAGE, { args: [{ messageId: 'wake', actor: ANN, body: approve }], updateId: 'another' });
+  expect([first.kind, (again as { kind: string }).kind]).toEqual(['done', expect.stringMatching(/^(done|already-decided)$/)]);
+  expect((await rig.events(runId)).filter((event) => event.idempotencyKey === 'msg:wake')).toHaveLength(1);
+  await rig.send(runId, { kind: 'cancel', reason: 'done' }, { timeoutMs: 60_000 });
+  await rig.end(runId);
 }, 180_000);
 
 test('Signals at 100 a second for ten seconds: none is lost, none counts twice, histories stay bounded', async () => {
