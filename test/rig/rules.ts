@@ -27,7 +27,7 @@ const fileOf = (effects: string): string => `${effects}.policy`;
 export function rigPolicy(effects: string): PolicyPort {
   const table = tablePolicy({ name: 'rig', rules: RULES });
   return {
-    describe: table.describe,
+    describe: () => table.describe(),
     decide: (question) => {
       appendFileSync(fileOf(effects), `${JSON.stringify({ runId: question.runId, tool: question.tool, argsDigest: question.argsDigest })}\n`);
       return table.decide(question);
