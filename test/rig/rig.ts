@@ -185,8 +185,7 @@ export async function startRig(given: { stateDir?: string } = {}): Promise<Rig> 
     }
   };
   return {
-    server, client, get stores() { return stores; }, stateDir, logFile, worker, supervised, run, restore, send, events, state, until, end, histories, replayAll, stop,
-    server, client, stores, stateDir, logFile, effectsFile, worker, supervised, run, restore, send, events, state, until, end, histories, replayAll, stop,
+    server, client, get stores() { return stores; }, stateDir, logFile, effectsFile, worker, supervised, run, restore, send, events, state, until, end, histories, replayAll, stop,
     effects: (runId) => linesOf(effectsFile).filter((line) => runId === undefined || line.runId === runId),
     meanwhile: async (change) => {
       await stores.close();
