@@ -225,6 +225,19 @@ describe('copies and power cuts', () => {
     expect(await (await open()).ledger.incarnation()).toBe(other);
   });
 
+  test('a ledger with claims whose mark is missing gets a new incarnation; a new one does not', async () => {
+    const first = await open();
+    const incarnation = await first.ledger.incarnation();
+    await first.close();
+    rmSync(fileOf('ledger.mark'));
+    const second = await open();
+    expect(await second.ledger.incarnation()).toBe(incarnation);
+    await requesting(second).claim(claimFor('k1'));
+    await second.close();
+    rmSync(fileOf('ledger.mark'));
+    expect(await (await open()).ledger.incarnation()).not.toBe(incarnation);
+  });
+
   test('a journal put back from an older copy is noticed by the first append that misses its events', async () => {
     const first = await open();
     await first.journal.accept(rowFor('r1'));
