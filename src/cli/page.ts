@@ -8,6 +8,7 @@ import type { State, StepState } from '../core/state';
 import type { LedgerRow } from '../ports/ledger';
 import { restoreCommand } from './executions';
 import { budgetWords, command, count, distance, line, time } from './print';
+import { verdictLines, type Look } from './verdicts';
 
 const MARKS: Record<StepState['status'], string> = { pending: '[ ]', active: '[>]', done: '[x]', failed: '[!]', skipped: '[-]' };
 
@@ -38,10 +39,12 @@ export interface PageExtras {
   lost?: string | null;
   /** The run's rows of the ledger: what came of a call after the run was over. */
   ledger?: readonly LedgerRow[];
+  /** The newest look at each call that somebody has to decide about. */
+  looks?: ReadonlyMap<string, Look>;
 }
 
 /** The page of a run. */
-export function pageOfRun(row: RunRow, state: State, { lost = null, ledger = [] }: PageExtras = {}): string {
+export function pageOfRun(row: RunRow, state: State, { lost = null, ledger = [], looks }: PageExtras = {}): string {
   const lines = [
     `${pc.bold(row.title)}`,
     `  run          ${row.runId}`,
@@ -51,7 +54,7 @@ export function pageOfRun(row: RunRow, state: State, { lost = null, ledger = [] 
     `  epoch        ${row.epoch}, ${count(row.version, 'event')}`,
   ];
   if (lost !== null) lines.push('', `  ${pc.yellow(`nothing runs it: it is ${lost}, and what it waits for counts only once it is restored`)}`, `    next         ${command(restoreCommand(row.runId))}`);
-  for (const wait of row.waits) lines.push('', ...waitLines(wait));
+  for (const wait of row.waits) lines.push('', ...waitLines(wait), ...verdictLines(looks?.get(state.decisions[wait.waitId]?.callId ?? '')));
   lines.push(...grantLines(state), ...planLines(state), ...budgetLines(row), ...artifactLines(state), ...reportLines(state), ...lateLines(state, ledger));
   return lines.join('\n');
 }

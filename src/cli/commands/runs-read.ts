@@ -17,6 +17,7 @@ import { pageOfRun } from '../page';
 import type { Place } from '../place';
 import { count, data, distance, json, line, say, table, time } from '../print';
 import { tellEvent } from '../tell';
+import { looksIn, type Look } from '../verdicts';
 
 const STATUSES: RunRow['status'][] = ['accepted', 'running', 'waiting', 'paused', 'blocked', 'cancelling', 'completed', 'failed', 'cancelled'];
 
@@ -43,11 +44,13 @@ function executionIn(views: ReadonlyMap<string, ExecutionView>, { runId }: RunRo
 }
 
 async function show(place: Place, runId: string, options: CommonOptions): Promise<void> {
-  const { row, state } = await (await place.client()).show(runId);
+  const client = await place.client();
+  const { row, state } = await client.show(runId);
+  const looks = Object.keys(state.decisions).length > 0 ? await looksIn(client.events(runId)) : new Map<string, Look>();
   const views = await executionsOf(place, [row]);
-  if (!options.json) return data(pageOfRun(row, state, { lost: lostWords(row, views.get(runId)), ledger: await (await place.stores()).ledger.byRun(runId) }));
+  if (!options.json) return data(pageOfRun(row, state, { lost: lostWords(row, views.get(runId)), ledger: await (await place.stores()).ledger.byRun(runId), looks }));
   const { approvals, questions, decisions, steps, plan, artifacts, facts, budget, spent, end } = state;
-  json({ ...row, ...executionIn(views, row), plan: { ...plan, steps }, approvals, questions, decisions, artifacts, facts, budget, spent, end });
+  json({ ...row, ...executionIn(views, row), plan: { ...plan, steps }, approvals, questions, decisions, looks: Object.fromEntries(looks), artifacts, facts, budget, spent, end });
 }
 
 interface WatchOptions extends CommonOptions { after: string; stay?: boolean }

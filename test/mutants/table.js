@@ -1,0 +1,137 @@
+// Deliberate bugs in the real code, each a textual patch that matches exactly once, and the one test that is named for it: it passes
+// without the bug and fails with it. `npm run test:mutants` proves both; test/house checks that every patch still matches.
+// `suite` is where the promise stands when the test file only runs a contract suite, `title` how it stands there when it is a table's;
+// `server` marks what only the real server shows, with a dist of its own.
+
+const ledger = { file: 'test/contract/ledger-sqlite.test.ts', suite: 'src/testing/contracts/ledger.ts' };
+const journal = { file: 'test/contract/journal-sqlite.test.ts', suite: 'src/testing/contracts/journal.ts' };
+const hands = { file: 'test/contract/hands-call.test.ts' };
+const gate = { file: 'test/contract/hands-look.test.ts' };
+const recovery = { file: 'test/core/recovery.test.ts' };
+const LEDGER = 'src/adapters/stores/sqlite/ledger-writes.ts';
+const CALL = 'src/activities/call.ts';
+const RUNNER = 'src/activities/runner.ts';
+
+module.exports = [
+  {
+    id: 'look-up-skipped', what: 'the gate does not ask the outside', file: 'src/activities/gate.ts',
+    find: "lookUp: settled || neverSent ? { kind: 'not-asked' } :", replace: "lookUp: settled || neverSent || deps ? { kind: 'not-asked' } :",
+    test: { ...gate, name: 'a look-up that answers' },
+  },
+  {
+    id: 'silence-is-absence', what: 'a tool without look-up is taken for one that says "absent"', file: 'src/core/rules/recovery.ts',
+    find: "if (seen.lookUp.kind === 'none' || seen.lookUp.kind === 'not-asked') return", replace: "if (seen.lookUp.kind === 'not-asked') return",
+    test: { ...recovery, name: 'neither look-up nor keys: a person, always' },
+  },
+  {
+    id: 'one-look', what: 'absent once is enough, although a request may be on its way', file: 'src/core/rules/recovery.ts',
+    find: 'if (call.absent < 1) return', replace: 'if (call.absent < 0) return',
+    test: { ...recovery, name: 'absent, and the owner is known to be dead: what it sent may be on its way' },
+  },
+  {
+    id: 'stopped-is-dead', what: 'a stopped process is taken for a dead one', file: 'src/core/rules/recovery.ts',
+    find: "if (ledger.state === 'dead' && ledger.ownerLives && !seen.honoursKey) return", replace: "if (ledger.state === 'dead' && ledger.ownerLives && !seen) return",
+    test: { ...recovery, name: 'its process still exists: it may wake up' },
+  },
+  {
+    id: 'ledger-before-blob', what: 'the ledger says done before the result is stored', file: RUNNER,
+    find: '    output = await patiently(() => storeOutput(', replace: "    if (claim) await settle(deps, claim, { kind: 'done', output: { value: null }, summary });\n    output = await patiently(() => storeOutput(",
+    test: { ...hands, name: 'a result that cannot be stored is an unknown outcome, never a second send' },
+  },
+  {
+    id: 'lost-lease-unheard', what: 'a tool whose lease is lost works on', file: 'src/activities/heartbeat.ts',
+    find: 'if (!held) lost();', replace: 'if (!held) asking = false;',
+    test: { ...hands, name: 'R6.1 a lost lease aborts the tool' },
+  },
+  {
+    id: 'claim-after-send', what: 'the claim is made after the send', file: CALL,
+    find: "need.effect === 'none' ? await run(deps, early) : await claimed(deps, early);",
+    replace: "need.effect === 'none' ? await run(deps, early) : await run(deps, early).then(() => claimed(deps, early));",
+    test: { ...hands, name: 'I13 the claim is the last act before the send' },
+  },
+  {
+    id: 'approval-not-looked-at', what: 'the approval is not looked at again before the send', file: CALL,
+    find: 'if (need.approval && (need.approval.expiresAt', replace: 'if (need.approval && !need.key && (need.approval.expiresAt',
+    test: { ...hands, name: 'an approval that has expired' },
+  },
+  {
+    id: 'args-not-compared', what: 'other arguments than were prepared are sent', file: CALL,
+    find: 'if (need.argsDigest !== undefined && bound.digest !== need.argsDigest) {', replace: 'if (need.argsDigest !== undefined && bound.digest === undefined) {',
+    test: { ...hands, name: 'arguments other than prepared' },
+  },
+  {
+    id: 'fence-ignored-in-settle', what: 'an older fence settles like the newest', file: LEDGER,
+    find: 'const late = fence < row.fence;', replace: 'const late = fence < 0;',
+    test: { ...ledger, name: 'a late refusal says nothing of the newer attempt, which still decides' },
+  },
+  {
+    id: 'fence-ignored-in-release', what: 'an older fence releases and marks the claim of a newer one', file: LEDGER,
+    find: 'row.fence === fence && row.outcome === null ?', replace: 'row.outcome === null ?',
+    test: { ...ledger, name: 'R6.1 a stale fence cannot renew, release or mark the claim of the newer one' },
+  },
+  {
+    id: 'epoch-ignored-in-claim', what: 'an execution that was replaced claims', file: LEDGER,
+    find: "if (epoch > request.epoch) return { kind: 'fenced', epoch };", replace: '',
+    test: { ...ledger, name: 'an older epoch of the run claims nothing, not even a look at an outcome, but still settles' },
+  },
+  {
+    id: 'live-owner-robbed', what: 'a live owner is taken over', file: LEDGER,
+    find: "if (row.state === 'claimed' && row.now < row.leaseUntil) {", replace: "if (row.state === 'claimed' && request.takeOver === undefined && row.now < row.leaseUntil) {",
+    test: { ...ledger, name: 'a live claim is not taken over by whoever names its fence' },
+  },
+  {
+    id: 'dead-claim-dealt', what: "a dead owner's claim goes to whoever asks, without the gate", file: LEDGER,
+    find: 'if (request.takeOver === row.fence || request.takeOver === row.doubtFence) return', replace: 'if (request.takeOver !== -1) return',
+    test: { ...ledger, name: 'a claim whose lease is over is reported with its owner, and not taken' },
+  },
+  {
+    id: 'mismatch-is-new', what: 'other arguments under a key count as a new call', file: LEDGER,
+    find: "if (row.argsDigest !== request.argsDigest) return { kind: 'mismatch', argsDigest: row.argsDigest };", replace: 'if (row.argsDigest !== request.argsDigest) return take(db, request, null);',
+    test: { ...ledger, name: 'R4.2 other arguments under a key are a mismatch in every state' },
+  },
+  {
+    id: 'epoch-ignored-in-append', what: 'an execution that was replaced appends', file: 'src/adapters/stores/sqlite/journal-writes.ts',
+    find: "if (request.epoch < stored.epoch) return { kind: 'fenced', epoch: stored.epoch };", replace: '',
+    test: { ...journal, name: 'the epoch is raised by compare-and-set, and an older epoch is fenced, whatever version it expects' },
+  },
+  {
+    id: 'late-result-wins', what: 'a result that comes after the cancel completes the run', file: 'src/core/advance.ts',
+    find: 'const next = cancelProgress(state, now);', replace: 'const over = endOrStop(state);\n    if (over) return [over];\n    const next = cancelProgress(state, now);',
+    test: { file: 'test/core/cancellation.test.ts', name: 'I6 a tool that answers after the cancel does not complete the run' },
+  },
+  {
+    id: 'old-attempt-counts', what: 'the answer of an older attempt is taken for that of the newest', file: 'src/core/rules/calls.ts',
+    find: "call.kind !== 'tool' || call.attempt !== attempt ||", replace: "call.kind !== 'tool' ||",
+    test: { file: 'test/core/calls.test.ts', name: 'a result of an attempt that is not the last one changes nothing' },
+  },
+  {
+    id: 'message-decided-twice', what: 'the same message again is decided again', file: 'src/core/decide.ts',
+    find: 'const before = state.remembered.find((one) => one.id === message.messageId);', replace: 'const before = state.remembered.find(() => false);',
+    test: { file: 'test/core/messages.test.ts', name: 'the same message again hears the same answer and is not counted again' },
+  },
+  {
+    id: 'unknown-is-failed', what: 'the law takes an unknown outcome of an effect for a failure', file: 'src/core/rules/calls.ts',
+    find: "if (call.effect === 'none') return only(failed(", replace: 'if (call) return only(failed(',
+    test: { file: 'test/core/calls.test.ts', name: 'an unknown outcome of an effect goes to the gate; of a reader it is tried again' },
+  },
+  {
+    id: 'start-before-append', what: 'an effect starts before its event is in the journal', file: 'src/workflows/pump.ts',
+    find: 'const answer = result.events.length === 0 ?', replace: 'this.flights.reconcile(result.needs, held);\n      const answer = result.events.length === 0 ?',
+    test: { file: 'test/replay/replay.test.ts', name: 'R9.3 I5 everything.json replays', title: 'R9.3 I5 %s replays' },
+  },
+  {
+    id: 'temporal-retries', what: 'Temporal may make a call a second time', file: 'src/workflows/hands.ts',
+    find: "startToCloseTimeout: '15m', heartbeatTimeout: '10s', cancellationType, retry: { maximumAttempts: 1 },", replace: "startToCloseTimeout: '15m', heartbeatTimeout: '10s', cancellationType, retry: { maximumAttempts: 2 },",
+    test: { file: 'test/replay/hands-options.test.ts', name: 'I8 model, prepare and call may be made once' },
+  },
+  {
+    id: 'try-cancel', what: 'a cancel does not wait for what the tool says', file: 'src/workflows/hands.ts',
+    find: "const cancellationType = 'WAIT_CANCELLATION_COMPLETED' as const;", replace: "const cancellationType = 'TRY_CANCEL' as const;",
+    test: { file: 'test/workflow/cancel.test.ts', name: 'I6 R7.2 a tool that answers after the cancel is recorded, and the run ends as cancelled' }, server: true,
+  },
+  {
+    id: 'lost-worker-is-failed', what: 'a worker that was lost in a call with an effect counts as a failure', file: 'src/workflows/outcomes.ts',
+    find: "if (effect !== 'none') return { kind: 'unknown', why: fault.message };", replace: '',
+    test: { file: 'test/crash/kill-points.test.ts', name: 'R4.3 a kill inside a call that nobody can look up asks a person, and the answer leads on' }, server: true,
+  },
+];
