@@ -240,6 +240,8 @@ describe('after the effect', () => {
   test('a result that cannot be stored is an unknown outcome, never a second send', async () => {
     const call = await over(toolFor(async () => { sent.push('x'); return 'y'.repeat(1_000); }), ({ artifacts }) => ({ artifacts: { ...artifacts, read: (id) => artifacts.read(id), write: () => Promise.reject(new Error('disk full')) } }));
     expect([await call(), sent]).toMatchObject([{ kind: 'unknown', why: expect.stringContaining('disk full') }, ['x']]);
+    // The ledger never says done before the result is stored: it would point at nothing.
+    expect(await row()).toMatchObject({ state: 'claimed', outcome: null });
   }, 40_000);
 });
 

@@ -67,7 +67,7 @@ test('a call that was turned away is requested again later, and no attempt count
 });
 
 test('a result of an attempt that is not the last one changes nothing', () => {
-  const run = sent().when(returned('c1', 1, { kind: 'busy', why: 'full', retryAfterMs: 1 })).after(1).when();
+  const run = sent().when(returned('c1', 1, { kind: 'busy', why: 'full', retryAfterMs: 1 })).after(100).when().then('ToolCallRequested');
   run.when(returned('c1', 1, { kind: 'failed', failure: failure('permission'), sent: false })).then();
   run.when(returned('c9', 1, succeeded())).then();
 });

@@ -13,11 +13,16 @@ export interface Log {
 
 const REDACT = ['password', 'secret', 'token', 'apiKey', 'authorization', 'cookie', 'headers', '*.password', '*.secret', '*.token', '*.apiKey', '*.authorization'];
 
+/** Bytes of lines that wait while the log cannot be written. */
+const LOG_BACKLOG = 1024 * 1024;
+
 let installed: Log | undefined;
 
 export function installLogger({ file, level }: LogOptions): Log {
   if (installed) return installed;
-  const destination = pino.destination({ dest: file ?? 2, sync: true, mkdir: true });
+  const destination = pino.destination({ dest: file ?? 2, sync: true, mkdir: true, maxLength: LOG_BACKLOG });
+  // A log that cannot be written (a full disk) is no reason to end a worker: lines wait until there is room, and the newest are dropped.
+  destination.on('error', () => undefined);
   // Whole lines once more: what a library hands to its log is not ours to list.
   const out = pino({ level, redact: { paths: REDACT, censor: '[removed]' } }, { write: (line: string) => void destination.write(redactText(line)) });
   Runtime.install({
