@@ -7,7 +7,7 @@ import { root } from './support/tree';
 interface Mutant { id: string; what: string; file: string; find: string; replace: string; test: { file: string; name: string; suite?: string; title?: string }; server?: boolean }
 
 const table = jest.requireActual<Mutant[]>('../mutants/table.js');
-const { patched } = jest.requireActual<{ patched(source: string, mutant: Mutant): string }>('../../scripts/mutants.js');
+const { patched } = jest.requireActual<{ patched: (source: string, mutant: Mutant) => string }>('../../scripts/mutants.js');
 const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
 
 test('there are fifteen deliberate bugs at least, each with an id of its own', () => {

@@ -51,13 +51,38 @@ module.exports = [
   },
   {
     id: 'approval-not-looked-at', what: 'the approval is not looked at again before the send', file: CALL,
-    find: 'if (need.approval && (need.approval.expiresAt', replace: 'if (need.approval && !need.key && (need.approval.expiresAt',
+    find: 'approval !== undefined && (approval.expiresAt', replace: 'approval === null && (approval.expiresAt',
     test: { ...hands, name: 'an approval that has expired' },
+  },
+  {
+    id: 'approval-ends-while-waiting', what: 'an approval that ends while the claim is waited for still counts', file: CALL,
+    find: 'if (lapsed(need, attempt.digest)) return', replace: 'if (lapsed(need, attempt.digest) && !claim) return',
+    test: { ...hands, name: 'an approval that ended' },
+  },
+  {
+    id: 'not-withdrawn', what: 'a call that is not made is not withdrawn, so that another flight of it sends', file: CALL,
+    find: "if ('kind' in early) return withdrawn(deps, asked, early);", replace: "if ('kind' in early) return early;",
+    test: { ...hands, name: 'arguments that do not fit' },
   },
   {
     id: 'args-not-compared', what: 'other arguments than were prepared are sent', file: CALL,
     find: 'if (need.argsDigest !== undefined && bound.digest !== need.argsDigest) {', replace: 'if (need.argsDigest !== undefined && bound.digest === undefined) {',
     test: { ...hands, name: 'arguments other than prepared' },
+  },
+  {
+    id: 'attempt-not-awaited', what: 'an attempt that the run no longer waits for claims', file: LEDGER,
+    find: 'if (awaited === null || awaited.attempt !== request.attempt) return', replace: 'if (awaited === null) return',
+    test: { ...ledger, name: 'I2 what nobody requested claims nothing, nor does another attempt than the newest' },
+  },
+  {
+    id: 'given-back-again', what: 'an attempt that was given back claims again', file: LEDGER,
+    find: 'request.attempt > row.attempt ?', replace: 'request.attempt >= row.attempt ?',
+    test: { ...ledger, name: 'an attempt that was given back is over, whoever makes it; the next one claims' },
+  },
+  {
+    id: 'old-copy-trusted', what: 'no claim in a ledger that was put back counts as never claimed', file: LEDGER,
+    find: 'awaited.incarnation === incarnationOf(db) ? take', replace: "awaited.incarnation !== '' ? take",
+    test: { ...ledger, name: 'a call that was requested under another ledger proves nothing by the lack of a claim here' },
   },
   {
     id: 'fence-ignored-in-settle', what: 'an older fence settles like the newest', file: LEDGER,
