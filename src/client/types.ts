@@ -20,8 +20,8 @@ export interface ClientOptions {
   /** Default `longhaul`. */
   taskQueue?: string;
   /**
-   * Makes the secrets of this process known (`installRedactor`), awaited before anything is started or sent: what holds the value
-   * of one is refused. Left out, those count that are known already.
+   * Makes the secrets of this process known, awaited before anything is started or sent: what holds the value of one is refused.
+   * Left out, those count that are known already, e.g. by `installRedactor(openSecrets({ config, folder, env }).known)`.
    */
   secrets?: () => Promise<unknown>;
 }

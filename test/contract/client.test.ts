@@ -6,7 +6,9 @@ import type { ExportLine } from '../../src/client/export';
 import { chainNext, chainStart } from '../../src/core/chain';
 import type { RunEvent } from '../../src/core/events';
 import type { StartRequest } from '../../src/client/types';
+import { KnownSecrets } from '../../src/adapters/secrets/known';
 import { workflowIdOf } from '../../src/messages';
+import { installRedactor } from '../../src/ports/redaction';
 import { ANN, startRig, type Rig } from '../rig/rig';
 import { RIG_AGENT } from '../rig/config';
 import { embedded } from './store-open';
@@ -177,4 +179,26 @@ test('an export holds every event with its link in the chain, and a closing line
   expect(lines[0]).toMatchObject({ kind: 'header', runId: 'watched', row: { status: 'completed' }, spec: { agent: RIG_AGENT } });
   expect(lines.at(-1)).toEqual({ kind: 'end', events: events.length, chain });
   expect(events.map((line) => line.event)).toEqual(await rig.events('watched'));
+});
+
+test('R2.4 what holds the value of a known secret is refused at the doors of the client, before anything is stored', async () => {
+  const known = new KnownSecrets();
+  known.add('KEY', 'canary-of-the-client-1');
+  let learned = 0;
+  const careful = createClient({ stores: rig.stores, connection: rig.client.connection, taskQueue: 'rig', secrets: async () => { learned += 1; } });
+  const uninstall = installRedactor(known);
+  try {
+    const why = { kind: 'refused', why: expect.stringContaining('{"$secret": "KEY"}') };
+    expect(await careful.start(request('with-secret', ASK, { input: { deep: [encodeURIComponent('?canary-of-the-client-1')] } }))).toEqual(why);
+    expect(await careful.start(request('with-secret', { ...ASK, goal: 'canary-of-the-client-1' }))).toEqual(why);
+    expect(await careful.start(request('with-secret', ASK, { title: 'canary-of-the-client-1' }))).toEqual(why);
+    expect(await rig.stores.journal.row('with-secret')).toBeNull();
+    await client.start(request('without-secret'));
+    await questionOf('without-secret');
+    await expect(careful.message('without-secret', { kind: 'note', text: { value: 'use canary-of-the-client-1' } }, from)).rejects.toMatchObject({ code: 'secret' });
+    expect((await rig.types('without-secret')).includes('UserMessageReceived')).toBe(false);
+    expect(learned).toBe(4);
+  } finally {
+    uninstall();
+  }
 });

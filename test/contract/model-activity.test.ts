@@ -202,6 +202,17 @@ describe('the model activity', () => {
     expect(result?.message).not.toContain('77');
   });
 
+  test('R2.4 a model is shown its own earlier calls without the values of sensitive members, in titles and plans too', async () => {
+    server.push({ calls: [{ tool: 'publish', args: { text: 'with token-55-77', token: 'token-55-77' } }] }, { calls: [{ tool: 'propose_plan', args: { steps: [{ id: 'a', title: 'by token-55-77', tool: 'publish', args: { text: 'x', token: 'token-55-77' } }] } }] }, done);
+    const run = await start();
+    for (let n = 0; n < 2; n += 1) run.decide({ kind: 'approve', approvalId: Object.keys((await run.go()).approvals)[0] ?? '' });
+    const { steps, end } = await run.go();
+    expect([end?.status, sent]).toEqual(['completed', ['with token-55-77', 'x']]);
+    expect(steps.map(({ title }) => title)).toEqual(['publish: with [hidden]', 'by [hidden]']);
+    const calls = asked().messages.flatMap((message) => message.tool_calls ?? []) as unknown as { function: { arguments: string } }[];
+    expect(calls.map((call) => JSON.parse(call.function.arguments))).toEqual([{ text: 'with token-55-77', token: '[hidden]' }, { steps: [{ id: 's3-a', title: 'by token-55-77', tool: 'publish', args: { text: 'x', token: '[hidden]' } }] }]);
+  });
+
   test('propose_plan runs steps in the order of what they use, under ids of their own', async () => {
     server.push({ calls: [{ tool: 'propose_plan', args: { steps: [
       { id: 'one', tool: 'search', args: { text: 'a' } },

@@ -106,3 +106,15 @@ test('a checkpoint is asked for every 25 turns of the agent, and its answer coun
   saved.when({ type: 'CheckpointReturned', result: { kind: 'saved', version: run.state.version, ref } }).then();
   run.when({ type: 'CheckpointReturned', result: { kind: 'failed', why: 'x' } }).then();
 });
+
+test('R2.4 a run that is refused as it is opened is created and fails with the reason, and needs nothing', () => {
+  const refused = { class: 'argument' as const, code: 'secret', message: 'What the run was given holds the value of the secret KEY.' };
+  for (const agent of [{ planner: 'model' as const }, { planner: 'declared' as const }]) {
+    const command = start({ agent });
+    if (command.type !== 'Start') throw new Error('no start');
+    const { events, needs, draft } = turn(initialState('run-1'), [{ ...command, fresh: { ...command.fresh, refused } }], 1_000);
+    expect(events.map(({ type }) => type)).toEqual(['RunCreated', 'RunFailed']);
+    expect([needs, draft.end?.failure, rowOf(draft).status]).toEqual([[], refused, 'failed']);
+    expect(events[0]?.data).not.toHaveProperty('refused');
+  }
+});
