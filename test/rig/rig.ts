@@ -205,7 +205,8 @@ function tail(file: string): string {
 }
 
 let quiet = false;
-function quietRuntime(): void {
+/** Once a process, before anything else of the worker's SDK is used in it. */
+export function quietRuntime(): void {
   if (quiet) return;
   quiet = true;
   Runtime.install({ logger: new DefaultLogger('ERROR') });

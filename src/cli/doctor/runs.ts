@@ -98,14 +98,25 @@ export const artifacts: Check = async (place) => {
   for (const row of open.slice(0, MOST)) {
     const ids = new Set([row.inputRef.sha256]);
     for await (const event of client.events(row.runId)) for (const id of namedBy(event)) ids.add(id);
+    const bad: { sha256: string; how: string }[] = [];
     for (const sha256 of [...ids].slice(-MOST_ARTIFACTS)) {
       const how = await store.verify(sha256);
       count += 1;
-      if (how !== 'ok') found.push(...wrong(`run ${row.runId}`, `the artifact ${sha256} that it refers to is ${how}`, `put ${path.join(place.stateDir, 'artifacts', sha256.slice(0, 2), sha256.slice(2))} back from a copy, then npx longhaul artifacts verify ${sha256}`));
+      if (how !== 'ok') bad.push({ sha256, how });
     }
+    found.push(...notWhole(place, row.runId, bad));
   }
   return found.length > 0 ? found : ok('artifacts', `${count} that open runs refer to are whole`);
 };
+
+/** One finding a run: where everything is gone, the first few are enough. */
+function notWhole({ stateDir }: Place, runId: string, bad: { sha256: string; how: string }[]): Finding[] {
+  const [first] = bad;
+  if (!first) return [];
+  const named = bad.slice(0, 3).map(({ sha256, how }) => `${sha256} is ${how}`).join(', ');
+  const file = path.join(stateDir, 'artifacts', first.sha256.slice(0, 2), first.sha256.slice(2));
+  return wrong(`run ${runId}`, `it refers to what the store has not whole: ${named}${bad.length > 3 ? ` and ${bad.length - 3} more` : ''}`, `put ${file} back from a copy, then npx longhaul artifacts verify ${first.sha256}`);
+}
 
 /** What the runtime itself wrote into the event: an id in arguments or in a plan may be anybody's word. A lost checkpoint costs nothing but time. */
 function namedBy(event: RunEvent): string[] {
