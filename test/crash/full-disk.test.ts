@@ -25,8 +25,8 @@ function smallDisk(): Disk {
     const limit = (worker: WorkerProcess, bytes: string): void => { execFileSync('prlimit', ['--pid', String(worker.pid), `--fsize=${bytes}`]); };
     return {
       how: 'a limit on the size of files', stateDir,
-      fill: (worker) => limit(worker, `${statSync(path.join(stateDir, 'longhaul.db-wal')).size}:unlimited`),
-      clear: (worker) => limit(worker, 'unlimited:unlimited'),
+      fill: (worker) => limit(worker, `${statSync(path.join(stateDir, 'longhaul.db-wal')).size}:`),
+      clear: (worker) => limit(worker, 'unlimited:'),
       remove: () => rmSync(folder, { recursive: true, force: true }),
     };
   }
