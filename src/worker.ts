@@ -17,7 +17,7 @@ import { keepNotes } from './adapters/claims/running';
 import { resolveAgents, serviceResolver, toolsByName } from './adapters/config/resolve';
 import { installCrashPointFromEnv } from './adapters/crash/kill-at';
 import { installLogger, type Log } from './adapters/logging/logger';
-import { modelById, modelIdFromEnv, modelNotes } from './adapters/models/from-env';
+import { modelById, modelIdFromEnv, modelNotes, modelPrice } from './adapters/models/from-env';
 import { tablePolicy } from './adapters/policy/table';
 import { openSecrets, type Secrets } from './adapters/secrets/sources';
 import { openStores, type Stores } from './adapters/stores/open-stores';
@@ -134,7 +134,7 @@ async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores
   const { config, stateDir } = settings;
   const tools = toolsByName(config);
   const admission = new Admission((message, about) => log.warn(message, about));
-  const agents = resolveAgents(config, modelIdFromEnv(process.env));
+  const agents = resolveAgents(config, modelIdFromEnv(process.env), (model) => modelPrice(model, process.env));
   for (const note of modelNotes([...agents.values()].map(({ manifest }) => manifest.model), process.env)) log.warn(note);
   return {
     ...stores,

@@ -89,6 +89,8 @@ export interface AgentManifest {
   planner: 'declared' | 'model';
   /** `provider:model`, e.g. `openai:gpt-5` or `rules@1`; null for a declared plan without model steps. */
   model: string | null;
+  /** Micro-units per million tokens of the model; missing where nothing is known, and its calls then cost what they are said to cost. */
+  price?: { input: number; output: number };
   tools: ToolManifest[];
   budget: Budget;
   /** Most calls in flight at once. */

@@ -59,3 +59,22 @@ test('a run that is stopped for its budget can be ended by a person, and only ex
   run.when(said('ann', { kind: 'settle', as: 'partial' })).then(['RunCompleted', { outcome: 'partial' }]);
   run.when(said('ann', { kind: 'settle', as: 'fail' })).then('RunFailed');
 });
+
+describe('money', () => {
+  const price = { input: 1_000_000, output: 3_000_000 };
+  const costs = (microUsd: number) => ({ ...proposes({ add: [toolStep('s', 'read')], drop: [] }), usage: { calls: 1, tokens: 10, microUsd, failures: 0 } }) as Parameters<typeof modelSaid>[2];
+  test('of a model call is set aside as its most by the pinned price, and settled as its real cost; what does not fit is not asked', () => {
+    const most = given({ agent: { price } }).state.reserved.microUsd;
+    expect(most).toBe(given().state.agent.maxInputTokens + 3 * given().state.agent.maxOutputTokens);
+    const run = given({ agent: { price }, budget: { microUsd: most + 999 } });
+    expect(budgetLeft(run.state)).toEqual({ microUsd: 999 });
+    const planned = run.when(modelSaid('c1', 1, costs(1_000)));
+    expect(budgetLeft(planned.state)).toEqual({ microUsd: most - 1 });
+    planned.when(returned('c2', 1, succeeded())).then('ToolCallSucceeded', 'StepCompleted', ['BudgetExhausted', { kind: 'microUsd', limit: most + 999, used: 1_000 }])
+      .when(said('ann', { kind: 'extend', budget: { microUsd: 1 } })).then('BudgetExtended', 'ModelCallRequested');
+  });
+  test('of a model without a known price is used up once it is spent; readers go on', () => {
+    const run = given({ budget: { microUsd: 500 } }).when(modelSaid('c1', 1, costs(600))).then('ModelCallSucceeded', 'PlanAccepted', 'ToolCallRequested');
+    run.when(returned('c2', 1, succeeded())).then('ToolCallSucceeded', 'StepCompleted', ['BudgetExhausted', { kind: 'microUsd', limit: 500, used: 600 }]);
+  });
+});

@@ -7,14 +7,15 @@ import type { Json } from '../../core/canonical';
 import { ToolError } from '../../core/failure';
 import type { AgentManifest, RunSpec } from '../../core/run';
 import type { ToolDefinition } from '../../ports/tool';
+import type { Price } from '../models/prices';
 import { toolManifest } from '../tools/define-tool';
 import { readArtifact } from '../tools/read-artifact';
 
 export interface ResolvedAgent { manifest: AgentManifest; prompts: Record<string, string>; title(spec: RunSpec): string }
 
-/** Agents by name. `defaultModel` is what an agent without a model of its own gets. */
-export function resolveAgents(config: Config, defaultModel: string | null): ReadonlyMap<string, ResolvedAgent> {
-  return new Map(config.agents.map((agent) => [agent.name, resolveAgent(agent, config, defaultModel)]));
+/** Agents by name. `defaultModel` is what an agent without a model of its own gets; `priceOf` tells a model's price. */
+export function resolveAgents(config: Config, defaultModel: string | null, priceOf: (model: string) => Price | null = () => null): ReadonlyMap<string, ResolvedAgent> {
+  return new Map(config.agents.map((agent) => [agent.name, resolveAgent(agent, config, defaultModel, priceOf)]));
 }
 
 /** The tools of the configuration and the built-in one, by name. */
@@ -22,13 +23,15 @@ export function toolsByName({ tools }: Config): ReadonlyMap<string, ToolDefiniti
   return new Map([...tools, readArtifact as ToolDefinition].map((tool) => [tool.name, tool]));
 }
 
-function resolveAgent(agent: AgentConfig, config: Config, defaultModel: string | null): ResolvedAgent {
+function resolveAgent(agent: AgentConfig, config: Config, defaultModel: string | null, priceOf: (model: string) => Price | null): ResolvedAgent {
+  const model = agent.model ?? defaultModel;
+  const price = model === null ? null : priceOf(model);
   const wanted = agent.tools && new Set(agent.tools);
   // A planning model is shown large results in part: it can always read on, whatever tools it has.
   if (agent.planner === 'model') wanted?.add(readArtifact.name);
   return {
     manifest: {
-      name: agent.name, version: agent.version, planner: agent.planner, model: agent.model ?? defaultModel,
+      name: agent.name, version: agent.version, planner: agent.planner, model, ...(price ? { price } : {}),
       tools: [...toolsByName(config).values()].filter((tool) => !wanted || wanted.has(tool.name)).map(toolManifest),
       budget: agent.budget ?? {}, maxParallel: agent.maxParallel ?? 4, maxRejectedPlans: agent.maxRejectedPlans ?? 3,
       maxOutputTokens: agent.maxOutputTokens ?? 4_096, maxInputTokens: agent.maxInputTokens ?? 32_768,

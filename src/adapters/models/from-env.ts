@@ -53,6 +53,12 @@ export function modelById(id: string, env: Env): Found | { missing: string } {
   return vendorModel(id, named[1] as 'openai' | 'anthropic', named[2] ?? '', env, price ?? priceOf(named[2] ?? ''));
 }
 
+/** Price of a model by its id, set by LONGHAUL_MODEL_PRICE or known; null when it is neither. */
+export function modelPrice(id: string, env: Env): Price | null {
+  const set = env['LONGHAUL_MODEL_PRICE']?.trim() ? parsePrice(env['LONGHAUL_MODEL_PRICE']) : null;
+  return id === 'rules@1' ? null : set ?? priceOf(VENDOR_ID.exec(id)?.[2] ?? '');
+}
+
 /** What is to be said once, at start, of the models that agents are pinned to: a price that is not known. */
 export function modelNotes(ids: Iterable<string | null>, env: Env): string[] {
   return [...new Set(ids)].flatMap((id) => {

@@ -28,12 +28,16 @@ export function budgetLeft(state: State): Record<string, number> {
   return left;
 }
 
-/** BudgetExhausted when `reserve` does not fit any more, else null. The failure budget is used up when its limit is reached. */
+/**
+ * BudgetExhausted when `reserve` does not fit any more, else null. The failure budget is used up when its limit is passed; money,
+ * for a model whose price is not known before, when nothing is left of it.
+ */
 export function breach(state: State, reserve: Usage): Draft | null {
   for (const kind of ['calls', 'tokens', 'microUsd'] as const) {
     const limit = state.budget[kind];
     const used = state.spent[kind] + state.reserved[kind];
     if (limit !== undefined && reserve[kind] > 0 && used + reserve[kind] > limit) return exhausted(kind, limit, used);
+    if (kind === 'microUsd' && limit !== undefined && reserve.tokens > 0 && used > 0 && used >= limit) return exhausted(kind, limit, used);
   }
   const { failures, wallMs } = state.budget;
   if (failures !== undefined && state.spent.failures > failures) return exhausted('failures', failures, state.spent.failures);
