@@ -23,7 +23,7 @@ const THROWN: Record<string, () => unknown> = {
 };
 const ANSWERED: Record<string, () => unknown> = { large: () => ({ text: 'y'.repeat(3_000_000), summary: 'large' }), cyclic, nothing: () => undefined };
 
-async function act({ how, mark, sha256, when }: Args, call: ToolCall): Promise<unknown> {
+export async function act({ how, mark, sha256, when }: Args, call: ToolCall): Promise<unknown> {
   const [kind = '', of = ''] = how.split(':');
   note(call, how);
   if (mark !== undefined) spawn('sleep', [mark], { stdio: 'ignore' });
@@ -41,7 +41,7 @@ async function act({ how, mark, sha256, when }: Args, call: ToolCall): Promise<u
   };
 }
 
-const common = { version: '1.0.0', description: 'Does what a test asks.', input, isolation: 'process' as const, backoffMs: 50, sendWindowMs: 1_000, timeoutMs: 60_000 };
+export const common = { version: '1.0.0', description: 'Does what a test asks.', input, isolation: 'process' as const, backoffMs: 50, sendWindowMs: 1_000, timeoutMs: 60_000 };
 
 export const tools = [
   defineTool({ ...common, name: 'reader', effect: 'none', execute: act }),

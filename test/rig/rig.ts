@@ -63,8 +63,12 @@ export interface Rig {
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });
 let counter = 0;
 
-/** @param given a folder of the caller's for the stores, e.g. on a small disk; removed at the end. */
-export async function startRig(given: { stateDir?: string } = {}): Promise<Rig> {
+/**
+ * @param given `stateDir`: a folder of the caller's for the stores, e.g. on a small disk; removed at the end. `configFile`: what the
+ *   workers run in place of the rig's own configuration. `env`: of every worker, besides its own.
+ */
+export async function startRig(given: { stateDir?: string; configFile?: string; env?: Record<string, string> } = {}): Promise<Rig> {
+  const { configFile, env = {} } = given;
   execFileSync(process.execPath, [path.join(root, 'scripts', 'build.js'), '--if-stale'], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
   const server = await startRigServer();
   const stateDir = given.stateDir ?? mkdtempSync(path.join(tmpdir(), 'longhaul-state-'));
@@ -75,15 +79,15 @@ export async function startRig(given: { stateDir?: string } = {}): Promise<Rig> 
   const effectsFile = path.join(stateDir, 'effects.jsonl');
   const logFile = path.join(stateDir, 'worker.log');
   const settings = ({ taskQueue = 'rig', limits, graceMs }: { taskQueue?: string; limits?: HistoryLimits; graceMs?: number } = {}) =>
-    ({ address: server.address, taskQueue, stateDir, effects: effectsFile, logFile, ...(limits ? { limits } : {}), ...(graceMs === undefined ? {} : { graceMs }) });
+    ({ address: server.address, taskQueue, stateDir, effects: effectsFile, logFile, ...(configFile === undefined ? {} : { configFile }), ...(limits ? { limits } : {}), ...(graceMs === undefined ? {} : { graceMs }) });
 
   const worker: Rig['worker'] = async (options = {}) => {
-    const started = await startWorkerProcess(settings(options), options.env);
+    const started = await startWorkerProcess(settings(options), { ...env, ...options.env });
     workers.push({ stop: () => started.kill() });
     return started;
   };
   const supervised: Rig['supervised'] = async (options = {}) => {
-    const started = await superviseWorker(settings(options), options.env);
+    const started = await superviseWorker(settings(options), { ...env, ...options.env });
     workers.push(started);
     return started;
   };
