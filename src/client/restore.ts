@@ -5,6 +5,7 @@
 import type { RunRow } from '../core/row';
 import type { RunInput } from '../core/run';
 import { workflowIdOf } from '../messages';
+import { EVENTS_LOST } from '../ports/journal';
 import { rowOf } from './reads';
 import { beginExecution, isOver } from './start';
 import { isNotFound, type Temporal } from './temporal';
@@ -41,6 +42,8 @@ async function runsUnder({ client }: Temporal, runId: string, epoch: number): Pr
     throw error;
   });
   if (about?.status.name !== 'RUNNING') return false;
+  // It goes on from events that the journal has no more, since an older copy was put back: it can never append again.
+  if (about.raw.pendingActivities?.some(({ lastFailure }) => lastFailure?.message?.includes(EVENTS_LOST))) return false;
   const { history } = await client.workflowService.getWorkflowExecutionHistory({
     namespace: client.options.namespace, execution: { workflowId: workflowIdOf(runId), runId: about.runId }, maximumPageSize: 1,
   });

@@ -19,6 +19,9 @@ export type AcceptAnswer =
 /** The newest accepted first; `before` is the last run id of the page before this one. */
 export interface ListQuery { status?: RunRow['status'][]; waitingFor?: WaitRow['kind'][]; limit: number; before?: string }
 
+/** Words of the refusal of a batch that follows events which the journal no longer has. */
+export const EVENTS_LOST = 'events were lost';
+
 /** Bytes of events that one answer carries at most. */
 export const TAIL_BYTES = 64 * 1024;
 

@@ -3,6 +3,7 @@
 // Never decides anything about a run; a refusal is a value, a caller's mistake throws.
 import { canonical } from '../../../core/canonical';
 import type { RunEvent } from '../../../core/events';
+import { EVENTS_LOST } from '../../../ports/journal';
 import type { AcceptAnswer, AppendAnswer, AppendRequest, CheckpointRow, RunRow } from '../../../ports/journal';
 import { StoreError } from '../store-error';
 import type { Connection } from './connection';
@@ -33,7 +34,7 @@ export function append(db: Connection, request: AppendRequest): AppendAnswer {
     throw new StoreError('defect', `The run ${runId} is in epoch ${stored.epoch}; raise it before appending in epoch ${request.epoch}.`);
   }
   if (head.version < expectedVersion) {
-    throw new StoreError('defect', `The journal of ${runId} ends at ${head.version}, but this batch follows ${expectedVersion}: events were lost, probably because ${db.file} was put back from an older copy. Restore the newest copy, or restore the run from its checkpoint.`);
+    throw new StoreError('defect', `The journal of ${runId} ends at ${head.version}, but this batch follows ${expectedVersion}: ${EVENTS_LOST}, probably because ${db.file} was put back from an older copy. Put the newest copy back, or go on from what is here with \`npx longhaul runs restore ${runId}\`.`);
   }
   checkBatch(request);
   if (head.version > expectedVersion) return writtenSince(db, runId, expectedVersion, executionId);
