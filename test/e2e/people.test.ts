@@ -79,7 +79,7 @@ test('R10.1 several ids are decided one by one, each with a line of its own; wha
   const reject = await here.run(['approvals', 'reject', y, '--reason', 'not y']);
   expect([reject.code, reject.stderr]).toEqual([0, expect.stringMatching(new RegExp(`^${y}: Rejected by `))]);
   expect((await over('bulk')).outcome).toBe('partial');
-  expect(effects().filter(({ path: to }) => String(to).startsWith('b/')).map(({ text }) => text).sort()).toEqual(['x', 'z']);
+  expect(effects().filter(({ path: to }) => String(to).startsWith('b/')).map(({ text }) => String(text)).sort()).toEqual(['x', 'z']);
   expect((await here.run(['approvals', 'approve', x, y, '--message-id', 'one'])).code).toBe(2);
 });
 
