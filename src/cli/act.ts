@@ -1,5 +1,6 @@
 // Runs one command: opens its place, catches what is thrown, closes everything, and leaves the exit code. Sends messages and says
 // what came of them. Commands themselves hold no error handling.
+import os from 'node:os';
 import type { MessageBody } from '../core/message';
 import type { LonghaulClient } from '../client/client';
 import type { Delivery } from '../client/types';
@@ -20,12 +21,24 @@ export function act<A extends unknown[]>(body: (place: Place, ...args: A) => Pro
       ending.code = (await body(place, ...args)) ?? EXIT.done;
     } catch (error) {
       const stop = stopOf(error);
-      say(stop.message);
+      say(await withoutSecrets(stop.message));
       ending.code = stop.code;
     } finally {
       await place?.close();
     }
   };
+}
+
+/** An error may quote what it stumbled over, e.g. a configuration that throws, before any secret of this place is known. */
+async function withoutSecrets(message: string): Promise<string> {
+  const { openSecrets } = await import('../adapters/secrets/sources');
+  const read = (env: NodeJS.ProcessEnv, folder: string): string => openSecrets({ config: null, folder, env }).known.text(message);
+  try {
+    return read(process.env, process.cwd());
+  } catch {
+    // The file of secrets is what is wrong: the environment still counts.
+    return read({ ...process.env, LONGHAUL_SECRETS_FILE: '' }, os.devNull);
+  }
 }
 
 const FINE: ReadonlySet<string> = new Set(['done', 'granted', 'counted', 'rejected', 'already-decided']);

@@ -141,7 +141,7 @@ test('R2.4 every command shows these runs without a secret and without a sensiti
   const few = (runId: string): string[][] => [['runs', 'show', runId], ['runs', 'events', runId, '--json']];
   const all = (runId: string): string[][] => [...few(runId), ['runs', 'show', runId, '--json'], ['runs', 'events', runId], ['runs', 'watch', runId], ['runs', 'watch', runId, '--json'], ['runs', 'export', runId],
     ['runs', 'checkpoint', runId], ['artifacts', 'list', runId], ['artifacts', 'list', runId, '--json'], ['replay', runId]];
-  for (const args of [...['whole', 'waiting'].flatMap(all), ...['blocked', 'planned', 'refused', 'doubtful'].flatMap(few)]) {
+  for (const args of [...all('whole'), ...['blocked', 'planned', 'refused', 'waiting', 'doubtful'].flatMap(few)]) {
     const { stdout: text, stderr } = await run(args);
     expect([args.join(' '), text + stderr]).toEqual([args.join(' '), expect.stringMatching(/\S/)]);
   }
@@ -163,6 +163,10 @@ test('R2.4 a secret is refused at every door with exit 2 and a sentence that sho
   }
   const { stdout } = await run(['runs', 'list', '--json']);
   expect(stdout).not.toContain('door-');
+  const broken = path.join(keys, 'longhaul.config.cjs');
+  writeFileSync(broken, 'throw new Error(`it failed with ${process.env.CANARY_TOKEN}`)');
+  const unread = await run(['run', 'clerk', '--config', broken], env());
+  expect([unread.code, unread.stderr]).toEqual([2, expect.stringContaining('it failed with [secret CANARY_TOKEN]')]);
   chmodSync(path.join(keys, 'secrets.env'), 0o644);
   const loose = await run(['run', 'planner', '--input', '{"question":"Well?"}', '--run-id', 'door-loose'], env());
   expect([loose.code, loose.stderr]).toEqual([2, `The secrets file ${path.join(keys, 'secrets.env')} may be read by others (mode 644): run chmod 600 ${path.join(keys, 'secrets.env')}\n`]);

@@ -9,6 +9,7 @@ import type { Duplex } from 'node:stream';
 import type { Json } from '../../core/canonical';
 import { ToolError, type Failure } from '../../core/failure';
 import { ArtifactError } from '../../ports/artifacts';
+import { redactText } from '../../ports/redaction';
 import type { ToolCall } from '../../ports/tool';
 import { ASKING, LIFELINE, type FromProcess, type Question, type Reply, type ToProcess, type Work } from './isolation-wire';
 import { signalGroup } from './program';
@@ -131,6 +132,7 @@ function gone(child: ChildProcess): Promise<string> {
 
 function lastWords(child: ChildProcess): () => string {
   let words = '';
-  child.stderr?.on('error', () => undefined).on('data', (bytes: Buffer) => { words = (words + bytes.toString('utf8')).slice(-LAST_WORDS); });
-  return () => words.trim();
+  child.stderr?.on('error', () => undefined).on('data', (bytes: Buffer) => { words = (words + bytes.toString('utf8')).slice(-2 * LAST_WORDS); });
+  // Without secrets before the cut: half of one would be found by nobody.
+  return () => redactText(words).slice(-LAST_WORDS).trim();
 }
