@@ -19,7 +19,7 @@ const IN_DOUBT: readonly Moment[] = ['claimed', 'sending', 'flight', 'done', 'se
 const exhaustive = process.env['LONGHAUL_EXHAUSTIVE'] !== undefined;
 
 const CALLS: [OutsideKind, Moment][] = exhaustive ? OUTSIDE_KINDS.flatMap((kind) => MOMENTS.map((moment): [OutsideKind, Moment] => [kind, moment]))
-  : [['keyed', 'sending'], ['keyed', 'done'], ['found', 'flight'], ['found', 'blob'], ['mute', 'claimed'], ['mute', 'sent'], ['mute', 'settled'], ['found', 'ready']];
+  : [['keyed', 'done'], ['found', 'flight'], ['mute', 'claimed'], ['mute', 'settled']];
 /** Batches of the run below, by number; it has fewer than this. */
 const BATCHES = exhaustive ? Array.from({ length: 16 }, (_, i) => [`append:before:*:${i + 1}`, `append:after:*:${i + 1}`]).flat() : ['append:after:*:3', 'append:before:*:6', 'append:after:*:9', 'append:before:*:10'];
 
