@@ -1,5 +1,6 @@
 // Crashes the first agent's plan everywhere, in virtual time: no server, no worker, and no code of the tools runs, only what
 // they declare. Run it with `npx jiti crashes.ts`, or call `crashes()` in a test and expect no problems.
+import path from 'node:path';
 import { crashEverywhere } from 'longhaul/testing';
 import { due, pay } from './longhaul.config';
 
@@ -15,7 +16,7 @@ export const crashes = () => crashEverywhere({
   },
 });
 
-if (require.main === module) {
+if (path.basename(process.argv[1] ?? '') === 'crashes.ts') {
   const { table, problems } = crashes();
   console.log([table, ...problems].join('\n'));
   process.exitCode = problems.length > 0 ? 1 : 0;
