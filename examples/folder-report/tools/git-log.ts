@@ -1,9 +1,9 @@
 // Tool `git_log`: who changed the folder's files and when, if the folder is a git repository; else an empty list. Runs git
-// without a shell, without the user's configuration, pager, hooks or network.
-import { execFile } from 'node:child_process';
+// in a group of its own, without the user's configuration, pager, hooks or network.
 import { lstat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
+import { runProgram } from 'longhaul';
 import { relativeName } from '../folder/folder';
 import { Refusal } from '../folder/refusal';
 import { readerTool, type FolderOptions } from './reader-tool';
@@ -19,13 +19,15 @@ const ENV = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', GIT_CON
 /** Options that keep a repository's own configuration from running programs. */
 const SAFE = ['-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null', '-c', 'log.showSignature=false', '-c', 'protocol.allow=never', '-c', 'safe.directory=*'];
 
-function log(root: string, args: string[], signal: AbortSignal): Promise<string> {
-  return new Promise((resolve, reject) => {
-    execFile('git', [...SAFE, '-C', root, '--no-pager', 'log', '--no-ext-diff', '--no-textconv', '--no-color', ...args], { env: ENV, timeout: 15_000, maxBuffer: 256 * 1024, killSignal: 'SIGKILL', signal }, (error, stdout) => {
-      if (error && signal.aborted) reject(new Refusal('cancelled', 'cancelled', 'Reading the history was stopped because the call was cancelled.'));
-      else resolve(error ? '' : stdout);
-    });
-  });
+/** What git says; nothing when it fails, is not there, or takes too long. */
+async function log(root: string, args: string[], signal: AbortSignal): Promise<string> {
+  try {
+    const { code, stdout } = await runProgram('git', [...SAFE, '-C', root, '--no-pager', 'log', '--no-ext-diff', '--no-textconv', '--no-color', ...args], { signal, env: ENV, timeoutMs: 15_000, maxOutputBytes: 256 * 1024 });
+    return code === 0 ? stdout : '';
+  } catch {
+    if (signal.aborted) throw new Refusal('cancelled', 'cancelled', 'Reading the history was stopped because the call was cancelled.');
+    return '';
+  }
 }
 
 /** The tool `git_log`. */
