@@ -65,7 +65,7 @@ export interface LedgerPort {
   markUnknown(key: string, fence: number): Promise<boolean>;
   get(key: string): Promise<LedgerRow | null>;
   byRun(runId: string): Promise<LedgerRow[]>;
-  /** Claims without an outcome, for `doctor` and the reaper. */
+  /** Claims without an outcome, for `doctor`. */
   open(): Promise<LedgerRow[]>;
   close(): Promise<void>;
 }

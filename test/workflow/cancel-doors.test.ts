@@ -111,7 +111,7 @@ test('R7.1 a cancel that comes while no worker runs counts when one does, and th
 }, 90_000);
 
 test('R7.1 R7.2 a tool that ignores its signal is unknown after the deadline, the run says so, and what it does later is known as late', async () => {
-  const runId = await rig.run({ plan: { goal: 'Deaf', steps: [step('deaf', tool('stamp', { text: 'deaf', before: 42_000, deaf: true }))] } });
+  const runId = await rig.run({ plan: { goal: 'Deaf', steps: [step('deaf', tool('stamp', { text: 'deaf', before: 45_000, deaf: true }))] } });
   await sent(runId);
   await sleep(500);
   await DOORS['longhaul runs cancel']?.(runId);
@@ -119,6 +119,8 @@ test('R7.1 R7.2 a tool that ignores its signal is unknown after the deadline, th
   expect([status, state.end?.status, rig.effects(runId).length]).toEqual(['CANCELLED', 'cancelled', 0]);
   expect(state.end?.report).toEqual({ finished: [], undone: [], unknown: ['stamp c1'], needsPerson: ['stamp c1: find out whether it happened'] });
   expect((await longhaul('runs', 'show', runId)).stdout).toMatch(/unknown +stamp c1\s+needs a person +stamp c1: find out/);
+  const doctor = (await longhaul('doctor', '--json')).stdout.split('\n').filter((one) => one.includes(`claim c1 of run ${runId}`)).map((one) => JSON.parse(one) as object);
+  expect(doctor).toMatchObject([{ state: 'note', detail: expect.stringMatching(/its lease runs; process \d+ still runs and may act; the run is cancelled, so nothing follows it any more/) }]);
   const types = await rig.types(runId);
   for (let i = 0; i < 300 && (await rig.stores.ledger.byRun(runId))[0]?.state !== 'done'; i += 1) await sleep(100);
   expect([rig.effects(runId).length, await rig.types(runId)]).toEqual([1, types]);
