@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { root } from './support/tree';
 
-interface Mutant { id: string; what: string; file: string; find: string; replace: string; test: { file: string; name: string; suite?: string; title?: string }; server?: boolean }
+interface Mutant { id: string; what: string; file: string; find: string; replace: string; test: { file: string; name: string; suite?: string; title?: string } }
 
 const table = jest.requireActual<Mutant[]>('../mutants/table.js');
 const { patched } = jest.requireActual<{ patched: (source: string, mutant: Mutant) => string }>('../../scripts/mutants.js');

@@ -1,7 +1,7 @@
 // Deliberate bugs in the real code, each a textual patch that matches exactly once, and the one test that is named for it: it passes
 // without the bug and fails with it. `npm run test:mutants` proves both; test/house checks that every patch still matches.
-// `suite` is where the promise stands when the test file only runs a contract suite, `title` how it stands there when it is a table's;
-// `server` marks what only the real server shows, with a dist of its own.
+// `suite` is where the promise stands when the test file only runs a contract suite, `title` how it stands there when it is a table's.
+// The quickest test that notices is named: what the ledger mends behind a bug of the conductor would not be noticed by the outcome.
 
 const ledger = { file: 'test/contract/ledger-sqlite.test.ts', suite: 'src/testing/contracts/ledger.ts' };
 const journal = { file: 'test/contract/journal-sqlite.test.ts', suite: 'src/testing/contracts/journal.ts' };
@@ -152,11 +152,11 @@ module.exports = [
   {
     id: 'try-cancel', what: 'a cancel does not wait for what the tool says', file: 'src/workflows/hands.ts',
     find: "const cancellationType = 'WAIT_CANCELLATION_COMPLETED' as const;", replace: "const cancellationType = 'TRY_CANCEL' as const;",
-    test: { file: 'test/workflow/cancel.test.ts', name: 'I6 R7.2 a tool that answers after the cancel is recorded, and the run ends as cancelled' }, server: true,
+    test: { file: 'test/replay/hands-options.test.ts', name: 'R7.2 every activity is waited for when it is cancelled' },
   },
   {
     id: 'lost-worker-is-failed', what: 'a worker that was lost in a call with an effect counts as a failure', file: 'src/workflows/outcomes.ts',
     find: "if (effect !== 'none') return { kind: 'unknown', why: fault.message };", replace: '',
-    test: { file: 'test/crash/kill-points.test.ts', name: 'R4.3 a kill inside a call that nobody can look up asks a person, and the answer leads on' }, server: true,
+    test: { file: 'test/replay/outcomes.test.ts', name: 'a worker that is gone in a call with an effect is an unknown outcome', title: '%s in a call with an effect is an unknown outcome' },
   },
 ];
