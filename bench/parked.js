@@ -34,9 +34,10 @@ async function work({ stateDir, address, effects }) {
     if (word === 'stop') worker.shutdown();
     else { global.gc?.(); process.send({ mb: Math.round(process.memoryUsage().rss / 1_048_576) }); }
   });
+  process.once('disconnect', () => worker.shutdown());
   process.send('ready');
   await running;
-  process.disconnect();
+  if (process.connected) process.disconnect();
 }
 
 const next = (child) => new Promise((resolve) => { child.once('message', resolve); });
@@ -62,6 +63,7 @@ async function until(what, ask, ms) {
 
 const seconds = (from) => ((Date.now() - from) / 1000).toFixed(1);
 const say = (text) => process.stdout.write(`${text}\n`);
+const stopped = new Promise((_, reject) => { process.once('SIGINT', () => reject(new Error('Stopped.'))); });
 const owner = { id: 'bench', via: 'client', assurance: 'local-user' };
 const plan = { goal: 'Write after an approval', steps: [{ id: 'w', title: 'Write', action: { type: 'tool', tool: 'write', args: { n: 1 } } }] };
 
@@ -135,8 +137,11 @@ async function main(runs) {
     await next(worker);
     const client = createClient({ stores, connection, taskQueue: QUEUE });
     say(`${runs} runs, worker ${await memoryOf(worker)} MB before any`);
-    const open = await park(client, worker, runs);
-    const faults = [...await watchQuiet(client, new Client({ connection }), worker, runs), ...await decide(client, worker, open, effects)];
+    const measured = (async () => {
+      const open = await park(client, worker, runs);
+      return [...await watchQuiet(client, new Client({ connection }), worker, runs), ...await decide(client, worker, open, effects)];
+    })();
+    const faults = await Promise.race([measured, stopped]);
     for (const fault of faults) process.stderr.write(`${fault}\n`);
     process.exitCode = faults.length > 0 ? 1 : 0;
   } finally {

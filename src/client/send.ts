@@ -83,12 +83,16 @@ async function notAnswered(sender: Sender, temporal: Temporal, runId: string, me
   const refusal = refusalOf(error);
   if (refusal !== null) return known(message, { kind: 'refused', text: refusal });
   const told = await outcome(sender.stores, runId, message);
-  if (told) return told;
+  if (told && (isNotFound(error) || isOver(await rowOf(sender.stores, runId)))) return told;
   if (isNotFound(error)) return noExecution(runId, message);
+  // Also when the journal has the answer: an Update that is not accepted in history yet is lost with its workflow task, and the run
+  // would sleep behind its own journal. The Signal wakes it for certain, and its message counts once.
   try {
     await temporal.connection.withDeadline(Date.now() + UPDATE_MS, () =>
       temporal.client.workflow.getHandle(workflowIdOf(runId)).signal(MESSAGE, message));
+    if (told) return told;
   } catch (failure) {
+    if (told && isUnreachable(failure)) throw failure;
     const heard = await outcome(sender.stores, runId, message);
     if (heard) return heard;
     if (isNotFound(failure)) return noExecution(runId, message);

@@ -1,5 +1,6 @@
 // People and their decisions on the real server: edits, grants, quorums, deadlines, reminders, many at once. The worker is killed
 // where that matters; each decision counts once and reaches its own call.
+import { createClient } from '../../src/client/client';
 import { canonical } from '../../src/core/canonical';
 import type { EventOf, EventType, RunEvent } from '../../src/core/events';
 import type { Actor } from '../../src/core/run';
@@ -201,6 +202,24 @@ test('a decision that reached a door in time counts when the run hears it late; 
     await rig.end(runId);
   }
   expect(runs.map((runId) => texts(runId).length)).toEqual([1, 0, 0]);
+  await next.kill();
+});
+
+test('a decision whose workflow task is lost after it stands in the journal wakes the run all the same', async () => {
+  const taskQueue = 'lost-task';
+  const worker = await rig.worker({ taskQueue, env: { LONGHAUL_CRASH_AT: 'append:after:ToolCallRequested' } });
+  const runId = await rig.run({ plan: plan(step('asked', 'go')), taskQueue });
+  const approvalId = await approvalOf(runId);
+  const client = createClient({ stores: rig.stores, connection: rig.client.connection, taskQueue });
+  const delivery = await client.message(runId, { kind: 'approve', approvalId }, { actor: ANN, messageId: 'lost-task' });
+  await worker.ended;
+  expect(delivery).toMatchObject({ known: true, answer: { kind: 'granted' } });
+  expect((await rig.types(runId)).at(-1)).toBe('ToolCallRequested');
+  // The server forgets an Update that no workflow task has accepted; nothing but the Signal can wake the run now.
+  await rig.server.restart();
+  const next = await rig.worker({ taskQueue });
+  await done(runId);
+  expect(texts(runId)).toEqual(['go']);
   await next.kill();
 });
 
