@@ -65,6 +65,8 @@ export interface Config {
   secrets?: Record<string, { env: string } | { file: string }>;
   /** Readers of outside versions by kind, for premises of plans. */
   resources?: Record<string, ResourceReader>;
+  /** `production`: decisions about manual and irreversible effects must be signed (docs/decisions/who-decides.md); default `dev`. Pinned in each run. */
+  mode?: 'dev' | 'production';
   /** Folder of stores and logs; default `.longhaul` beside the file. */
   stateDir?: string;
   limits?: HistoryLimits;

@@ -67,6 +67,7 @@ export function faultOfMessage(value: unknown): string | null {
     const m = value as Partial<Message>;
     if (!text(m.messageId, 128)) return 'A message needs a messageId of 1 to 128 characters.';
     if (!isActor(m.actor)) return 'A message needs an actor {id, via, assurance}.';
+    if (m.token !== undefined && !text(m.token)) return 'A token is a text of at most 4,096 characters.';
     if (m.receivedAt !== undefined && !Number.isFinite(m.receivedAt)) return 'receivedAt must be a time in ms.';
     const body = m.body as unknown as Record<string, unknown> | null | undefined;
     if (typeof body !== 'object' || body === null) return 'A message needs a body with a kind.';
@@ -81,8 +82,10 @@ export function faultOfMessage(value: unknown): string | null {
 /** A message made from a plain signal of Temporal's own tools. The signal's payload stands in for the body. */
 export function messageFromSignal(name: (typeof PLAIN_SIGNALS)[number], payload: unknown, messageId: string): Message {
   const given = (typeof payload === 'object' && payload !== null ? payload : {}) as Record<string, Json>;
-  const base: Record<string, unknown> = { ...given, kind: name };
+  const { token, ...rest } = given;
+  const base: Record<string, unknown> = { ...rest, kind: name };
   if (name === 'reject' || name === 'cancel') base.reason = typeof given.reason === 'string' ? given.reason : '';
   if (name === 'answer' && !isOutput(given.answer)) base.answer = { value: given.answer ?? null };
-  return { messageId, actor: { id: typeof given.actor === 'string' ? given.actor : 'temporal', via: 'temporal', assurance: 'claimed' }, body: base as MessageBody };
+  const actor = { id: typeof given.actor === 'string' ? given.actor : 'temporal', via: 'temporal', assurance: 'claimed' } as const;
+  return { messageId, actor, body: base as MessageBody, ...(typeof token === 'string' ? { token } : {}) };
 }

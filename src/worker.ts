@@ -15,6 +15,7 @@ import { ownerGone, ownerHere, ownerLives } from './adapters/claims/owner';
 import { noting, startReaper } from './adapters/claims/reaper';
 import { keepNotes } from './adapters/claims/running';
 import { resolveAgents, serviceResolver, toolsByName } from './adapters/config/resolve';
+import { openKeyring } from './adapters/keys/keyring';
 import { installCrashPointFromEnv } from './adapters/crash/kill-at';
 import { installLogger, type Log } from './adapters/logging/logger';
 import { modelById, modelIdFromEnv, modelNotes, modelPrice } from './adapters/models/from-env';
@@ -49,6 +50,8 @@ export interface WorkerSettings {
   graceMs?: number;
   /** Stores that are open already; they are then not closed here. */
   stores?: Stores;
+  /** Whatever the configuration says: runs that begin here take signed decisions only, where it matters. */
+  production?: boolean;
   /** File for the log; default stderr. */
   logFile?: string;
   logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -132,12 +135,14 @@ function workflows(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'> {
 
 async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores, connection: NativeConnection, log: Log): Promise<HandsDeps> {
   const { config, stateDir } = settings;
+  const [keys, mode] = [openKeyring(stateDir), modeOf(settings)];
+  if (mode === 'production' && keys.ensure()) log.info('the decision keys were made', { file: stateDir });
   const tools = toolsByName(config);
   const admission = new Admission((message, about) => log.warn(message, about));
   const agents = resolveAgents(config, modelIdFromEnv(process.env), (model) => modelPrice(model, process.env));
   for (const note of modelNotes([...agents.values()].map(({ manifest }) => manifest.model), process.env)) log.warn(note);
   return {
-    ...stores,
+    ...stores, keys, mode,
     policy: config.policy ?? tablePolicy({ name: 'built-in', rules: [] }),
     agents, tools: withIsolation(tools, { file: settings.configFile, env: isolatedEnv(process.env, config.secrets) }),
     admission, concurrencyOf: toolConcurrency,
@@ -152,6 +157,11 @@ async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores
     worker: await factsOf(settings, connection, log),
     log: (message, about) => log.info(message, about),
   };
+}
+
+/** Anything that says production is heard; nothing takes it back. */
+function modeOf({ config, production }: WorkerSettings): 'dev' | 'production' {
+  return production || config.mode === 'production' || process.env['LONGHAUL_MODE'] === 'production' ? 'production' : 'dev';
 }
 
 async function factsOf({ config, namespace }: WorkerSettings, connection: NativeConnection, log: Log): Promise<WorkerFacts> {

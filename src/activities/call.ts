@@ -15,6 +15,7 @@ import { failure, failureOf } from './failures';
 import { refuseSecrets } from './guard';
 import { stopReason } from './heartbeat';
 import { answerInTime, premisesNow } from './premises';
+import { unproved } from './proofs';
 import { run, type Attempt, type Claim } from './runner';
 import { inputRefOf, ownSignal, toolCallOf, toolOf } from './tool-call';
 
@@ -61,6 +62,8 @@ async function ready(deps: HandsDeps, asked: Asked<CallNeed>): Promise<CallResul
   const signal = ownSignal();
   if (signal.aborted) return { kind: 'not-sent', why: stopReason(signal.reason) === 'shutdown' ? 'shutdown' : 'cancelled' };
   if (lapsed(need, bound.digest)) return { kind: 'not-sent', why: 'approval' };
+  const unsigned = unproved(deps, asked, bound.digest);
+  if (unsigned) return unsigned;
   try {
     return { asked, inputRef: await inputRefOf(deps, asked.runId), tool, args, digest: bound.digest, claim: null };
   } catch (error) {

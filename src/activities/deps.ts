@@ -5,6 +5,7 @@ import type { ToolCall, ToolDefinition } from '../ports/tool';
 import type { Asked } from '../core/wire';
 import type { ModelNeed, ModelResult } from '../core/world';
 import type { ArtifactsPort } from '../ports/artifacts';
+import type { DecisionKeys } from '../ports/decision-keys';
 import type { JournalPort } from '../ports/journal';
 import type { ClaimOwner, LedgerPort } from '../ports/ledger';
 import type { PolicyPort } from '../ports/policy';
@@ -23,6 +24,10 @@ export interface HandsDeps {
   ledger: LedgerPort;
   artifacts: ArtifactsPort;
   policy: PolicyPort;
+  /** What decisions of people are signed with. */
+  keys: DecisionKeys;
+  /** Pinned in the runs that this worker begins. */
+  mode: 'dev' | 'production';
   agents: ReadonlyMap<string, KnownAgent>;
   tools: ReadonlyMap<string, ToolDefinition>;
   /** Caps and breakers of this worker, by tool and by model provider. */

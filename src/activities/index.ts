@@ -11,6 +11,7 @@ import { guarded, guardedHand, quiet } from './guard';
 import { watched } from './heartbeat';
 import { makeOpen } from './open';
 import { makePrepare } from './prepare';
+import { makeVerify } from './proofs';
 import type { Hands } from './types';
 
 export type { HandsDeps } from './deps';
@@ -26,6 +27,7 @@ export function makeHands(given: HandsDeps): Hands {
     open: quiet(makeOpen(deps)),
     read: quiet(makeRead(deps)),
     append: quiet(makeAppend(deps)),
+    verify: quiet(makeVerify(deps)),
     model: guardedHand((asked) => watched(({ signal }) => deps.model(fromWire('model', asked), { signal }), { timeoutMs: MODEL_MS })),
     prepare: guardedHand((asked) => prepare(fromWire('prepare', asked))),
     call: guardedHand((asked) => call(fromWire('call', asked))),

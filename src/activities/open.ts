@@ -71,6 +71,6 @@ async function pinned(deps: HandsDeps, { manifest, prompts }: KnownAgent): Promi
   return {
     build: deps.build, manifest: await json(manifest, 'manifest'), prompts: await json(prompts, 'prompts'),
     policy: await deps.artifacts.write(Buffer.from(policy.text), { mediaType: 'text/plain', summary: `policy ${policy.name}`, name: 'policy.txt' }),
-    model: manifest.model, eventSchema: EVENT_SCHEMA,
+    model: manifest.model, eventSchema: EVENT_SCHEMA, ...(deps.mode === 'production' ? { mode: deps.mode } : {}),
   };
 }

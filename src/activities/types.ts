@@ -2,6 +2,7 @@
 // Types only, and small values only (I11). They change by addition: histories of older builds hold them.
 import type { FreshRun } from '../core/commands';
 import type { RunEvent } from '../core/events';
+import type { Checked, May } from '../core/proof';
 import type { RunInput } from '../core/run';
 import type { State } from '../core/state';
 import type { CallNeed, CallResult, CheckpointResult, GateEvidence, GateNeed, ModelNeed, ModelResult, PrepareNeed, PrepareResult } from '../core/world';
@@ -30,6 +31,7 @@ export interface Hands {
   open(input: RunInput): Promise<OpenAnswer>;
   read(request: { runId: string; after: number }): Promise<{ events: RunEvent[]; more: boolean }>;
   append(request: AppendRequest): Promise<AppendAnswer>;
+  verify(request: { token: string; use: May }): Promise<Checked>;
   model(asked: Wire<ModelNeed>): Promise<ModelResult>;
   prepare(asked: Wire<PrepareNeed>): Promise<PrepareResult>;
   call(asked: Wire<CallNeed>): Promise<CallResult>;

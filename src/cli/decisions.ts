@@ -1,22 +1,33 @@
 // Decisions as they are sent: each has an id made of what it says and who says it, so that the same decision again is the same
 // message; it counts once and hears the same answer, also after the run has closed. One that met an earlier one: the same again is
 // fine, another was not taken, and its sender must hear so. The journal alone says what was decided.
+import { readToken } from '../adapters/keys/token';
 import type { LonghaulClient } from '../client/client';
 import type { Delivery } from '../client/types';
 import { canonical, digestOf, type Json } from '../core/canonical';
 import type { RunEvent } from '../core/events';
 import type { MessageBody } from '../core/message';
-import type { Output } from '../core/run';
+import type { Actor, Output } from '../core/run';
 import { tellDelivery } from './act';
-import { actorOf, type DeciderOptions } from './options';
+import { actorOf, textOf, type DeciderOptions } from './options';
 import type { Place } from './place';
 
 /** Sends a decision under the id that belongs to it; `about` stands before what is said of it. */
 export async function decide(place: Place, runId: string, body: MessageBody, options: DeciderOptions, about?: string): Promise<number> {
-  const messageId = options.messageId ?? `cli-${digestOf({ body: body as unknown as Json, by: actorOf(options).id }).slice(0, 32)}`;
+  const { token, actor } = senderOf(options);
+  const messageId = options.messageId ?? `cli-${digestOf({ body: body as unknown as Json, by: actor.id, ...(token === undefined ? {} : { token: digestOf(token) }) }).slice(0, 32)}`;
   const client = await place.client();
-  const delivery = await client.message(runId, body, { actor: actorOf(options), messageId });
+  const delivery = await client.message(runId, body, { actor, messageId, ...(token === undefined ? {} : { token }) });
   return tellDelivery(runId, delivery, options, await notTaken(client, runId, body, delivery), about);
+}
+
+/** Who sends: with a token, the person whom it names, unless another name is given; then the run will say that they differ. */
+function senderOf(options: DeciderOptions): { actor: Actor; token?: string } {
+  const actor = actorOf(options);
+  if (options.token === undefined) return { actor };
+  const token = textOf('--token', `@${options.token}`).trim();
+  const sub = options.as ?? options.by ?? readToken(token)?.claims.sub ?? actor.id;
+  return { token, actor: { ...actor, id: sub, assurance: 'token' } };
 }
 
 const WORD: Partial<Record<MessageBody['kind'], string>> = { answer: 'answer' };

@@ -10,7 +10,7 @@ import { EXIT, Stop } from './exit';
 
 export interface CommonOptions { json?: boolean; stateDir?: string; config?: string; address?: string; namespace?: string; taskQueue?: string }
 
-export interface DeciderOptions extends CommonOptions { as?: string; by?: string; messageId?: string }
+export interface DeciderOptions extends CommonOptions { as?: string; by?: string; messageId?: string; token?: string }
 
 /** `--json` and where the runs are. */
 export function reading(command: Command): Command {
@@ -33,7 +33,8 @@ export function deciding(command: Command): Command {
   return reaching(command)
     .option('--as <name>', 'decide under this name (default: the user of the operating system)')
     .option('--by <name>', 'the same as --as')
-    .option('--message-id <id>', 'id of the message; the same id again counts once');
+    .option('--message-id <id>', 'id of the message; the same id again counts once')
+    .option('--token <file>', 'decide with a token (approvals token) from a file; - reads stdin');
 }
 
 /** Who acts at this command line. */
@@ -41,7 +42,8 @@ export function actorOf(options: { as?: string; by?: string }): Actor {
   return { id: (options.as ?? options.by ?? userName()).slice(0, 200), via: 'cli', assurance: 'local-user' };
 }
 
-function userName(): string {
+/** The user of the operating system. */
+export function userName(): string {
   try {
     return os.userInfo().username;
   } catch {

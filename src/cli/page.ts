@@ -20,8 +20,11 @@ const THEN: Record<string, string> = {
 /** What happens at the end of a wait, in words. */
 export const thenWords = (then: string): string => THEN[then] ?? then;
 
-/** `claimed` is nobody's word but the sender's. */
-export const actorName = (actor: { id: string; assurance: string }): string => (actor.assurance === 'claimed' ? `${actor.id} (unauthenticated)` : actor.id);
+/** `claimed` is nobody's word but the sender's; a token is the word of who made it. */
+export function actorName({ id, assurance, proof }: { id: string; assurance: string; proof?: { kid: string; iss: string } }): string {
+  if (assurance === 'claimed') return `${id} (unauthenticated)`;
+  return proof ? `${id} (signed by ${proof.iss}, key ${proof.kid})` : id;
+}
 
 export function waitLines(wait: WaitRow): string[] {
   return [

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Connection } from '@temporalio/client';
 import type { LoadedConfig } from '../adapters/config/load';
+import type { Keyring } from '../adapters/keys/keyring';
 import type { Secrets } from '../adapters/secrets/sources';
 import type { Stores } from '../adapters/stores/open-stores';
 import type { ResolvedAddress } from '../adapters/temporal/address';
@@ -12,7 +13,7 @@ import { createClient, type LonghaulClient } from '../client/client';
 import { ClientError } from '../client/types';
 import { TASK_QUEUE } from '../messages';
 import { EXIT, Stop } from './exit';
-import type { CommonOptions } from './options';
+import { userName, type CommonOptions } from './options';
 
 /** Folder of the bundled example; the same from sources and from dist. */
 export const EXAMPLE = path.join(__dirname, '..', '..', 'examples', 'folder-report');
@@ -152,10 +153,16 @@ export class Place {
     return this.known;
   }
 
+  /** The keys of the state folder, with which decisions are signed. Read when they are used. */
+  async keyring(): Promise<Keyring> {
+    const { openKeyring } = await import('../adapters/keys/keyring');
+    return openKeyring(this.stateDir);
+  }
+
   /** The client; it connects to Temporal only when it has to. */
   async client(how?: { mustExist?: boolean }): Promise<LonghaulClient> {
     const stores = await this.stores(how);
-    return createClient({ stores, taskQueue: this.taskQueue, secrets: () => this.secrets(), connection: async () => (await this.connection()).connection, namespace: async () => (await this.connection()).at.namespace });
+    return createClient({ stores, taskQueue: this.taskQueue, keys: await this.keyring(), door: userName(), secrets: () => this.secrets(), connection: async () => (await this.connection()).connection, namespace: async () => (await this.connection()).at.namespace });
   }
 
   async close(): Promise<void> {

@@ -5,8 +5,11 @@ import type { RunEvent } from '../core/events';
 import type { Message, MessageBody } from '../core/message';
 import type { RunRow, WaitRow } from '../core/row';
 import type { Actor } from '../core/run';
+import type { Claims } from '../core/proof';
 import type { State } from '../core/state';
+import { KeysError, type DecisionKeys } from '../ports/decision-keys';
 import type { ListQuery } from '../ports/journal';
+import { atDoor, makeToken, type TokenRequest } from './authority';
 import { executionOf, taskFailureOf, type ExecutionView } from './execution';
 import { exportRun, type ExportLine } from './export';
 import { eventsOf, inboxOf, listRuns, resultOf, rowOf, runOfWait, stateOf, watchRun, type WatchOptions } from './reads';
@@ -16,14 +19,19 @@ import { startRun } from './start';
 import { temporalOf } from './temporal';
 import type { ClientOptions, Delivery, RestoreAnswer, StartAnswer, StartRequest } from './types';
 
-/** What a sender says of a message beside its body. `messageId` defaults to a new one; `receivedAt` (ms) to now. */
-export interface From { actor: Actor; messageId?: string; receivedAt?: number }
+/** What a sender says of a message beside its body. `messageId` defaults to a new one; `receivedAt` (ms) to now; `token` as it was given. */
+export interface From { actor: Actor; messageId?: string; receivedAt?: number; token?: string }
 
 export interface LonghaulClient {
   /** Accepts a run durably, then starts it. The same id with the same request answers the same run. */
   start(request: StartRequest): Promise<StartAnswer>;
-  /** Sends a message and answers what became of it. Throws ClientError `unknown-run`, or `secret` when it holds the value of one. */
+  /**
+   * Sends a message and answers what became of it. Throws ClientError `unknown-run`, or `secret` when it holds the value of one; KeysError
+   * when it has to be signed at this door and the keys cannot be read.
+   */
   message(runId: string, body: MessageBody, from: From): Promise<Delivery>;
+  /** A token with which somebody decides once, from elsewhere. Throws ClientError `unknown-wait`, KeysError without keys. */
+  token(runId: string, request: TokenRequest): Promise<{ token: string; claims: Claims }>;
   cancel(runId: string, reason: string, from: From): Promise<Delivery>;
   list(query?: Partial<ListQuery>): Promise<RunRow[]>;
   /** Everything that people are asked for, soonest end first. */
@@ -49,9 +57,10 @@ export function createClient(options: ClientOptions): LonghaulClient {
   const { stores } = options;
   const temporal = temporalOf(options);
   const sender = { stores, temporal, turnstile: new Turnstile() };
-  const message: LonghaulClient['message'] = async (runId, body, { actor, messageId = uuidv7(), receivedAt = Date.now() }) => {
+  const message: LonghaulClient['message'] = async (runId, body, { actor, messageId = uuidv7(), receivedAt = Date.now(), token }) => {
     await options.secrets?.();
-    return sendMessage(sender, runId, { messageId, actor, receivedAt, body } satisfies Message);
+    const message: Message = { messageId, actor, receivedAt, body, ...(token === undefined ? {} : { token }) };
+    return sendMessage(sender, runId, options.keys ? await atDoor(stores, options.keys, runId, message, options.door) : message);
   };
   return {
     start: async (request) => {
@@ -59,6 +68,7 @@ export function createClient(options: ClientOptions): LonghaulClient {
       return startRun(stores, temporal, request);
     },
     message,
+    token: (runId, request) => makeToken(stores, keysOf(options), runId, request),
     cancel: (runId, reason, from) => message(runId, { kind: 'cancel', reason }, from),
     list: (query = {}) => listRuns(stores, query),
     inbox: () => inboxOf(stores),
@@ -72,4 +82,9 @@ export function createClient(options: ClientOptions): LonghaulClient {
     restore: (runId, restoring) => restoreRun(stores, temporal, runId, restoring),
     export: (runId) => exportRun(stores, runId),
   };
+}
+
+function keysOf({ keys }: ClientOptions): DecisionKeys {
+  if (!keys) throw new KeysError('This client was made without decision keys: it can make no token.');
+  return keys;
 }

@@ -7,6 +7,7 @@ import type { RunRow } from '../core/row';
 import type { Actor, Budget } from '../core/run';
 import type { Difference } from '../core/spec';
 import type { ArtifactsPort } from '../ports/artifacts';
+import type { DecisionKeys } from '../ports/decision-keys';
 import type { JournalPort } from '../ports/journal';
 
 export interface ClientStores { journal: JournalPort; artifacts: ArtifactsPort }
@@ -24,6 +25,13 @@ export interface ClientOptions {
    * Left out, those count that are known already, e.g. by `installRedactor(openSecrets({ config, folder, env }).known)`.
    */
   secrets?: () => Promise<unknown>;
+  /**
+   * Makes this client a door that authenticates: it signs what people whom it knows decide, and looks at the tokens of others. Only for
+   * a program that has the keyring and knows its people. Left out, tokens are passed on to the run, which looks at them.
+   */
+  keys?: DecisionKeys;
+  /** Who works at this door, kept with each decision that it signs; default: who decides. */
+  door?: string;
 }
 
 export interface StartRequest {

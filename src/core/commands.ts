@@ -4,6 +4,7 @@ import type { Failure } from './failure';
 import type { Message, MessageAnswer } from './message';
 import type { AgentManifest, Actor, ArtifactRef, Budget, Pins } from './run';
 import type { PlanPatch } from './plan';
+import type { Checked } from './proof';
 import type { CallResult, CheckpointResult, GateEvidence, ModelResult, PrepareResult } from './world';
 
 /** What `open` found for a run that has no event yet. */
@@ -25,7 +26,8 @@ export type Command =
   | { type: 'GateReturned'; callId: string; n: number; evidence: GateEvidence }
   | { type: 'TimerFired'; name: string; dueAt: number }
   | { type: 'CheckpointReturned'; result: CheckpointResult }
-  | { type: 'Message'; message: Message }
+  /** `checked`: what a hand found out about the token that came with the message. */
+  | { type: 'Message'; message: Message; checked?: Checked }
   | { type: 'Cancel'; actor: Actor; reason: string }
   | { type: 'Malformed'; messageId: string; why: string; actor: Actor };
 

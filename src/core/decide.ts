@@ -6,6 +6,7 @@ import type { Command } from './commands';
 import { EVENT_SCHEMA } from './events';
 import type { Message } from './message';
 import { approve, reject } from './rules/approvals';
+import { judged } from './rules/authority';
 import { callReturned, prepareReturned } from './rules/calls';
 import { requestCancel } from './rules/cancellation';
 import { modelReturned } from './rules/models';
@@ -20,7 +21,7 @@ import { LAW, type State } from './state';
 export function decide(state: State, command: Command, now: number): Decision {
   if (command.type === 'Start') return start(state, command);
   if (state.version === 0) return { events: [], answer: answer('unknown', 'This run has not started.') };
-  if (command.type === 'Message') return received(state, command.message, now);
+  if (command.type === 'Message') return received(state, command, now);
   if (state.end) return nothing;
   switch (command.type) {
     case 'Restore': return command.epoch > state.epoch ? only([draft('RunRestored', { epoch: command.epoch, executionId: command.executionId, why: command.why })]) : nothing;
@@ -59,10 +60,12 @@ function malformed(state: State, { messageId, why, actor }: Extract<Command, { t
 /** Digest of what a message says, without who sent it and when. */
 export const contentOf = (message: Message): string => digestOf(message.body);
 
-function received(state: State, message: Message, now: number): Decision {
-  const before = state.remembered.find((one) => one.id === message.messageId);
-  if (before) return { events: [], answer: before.digest === contentOf(message) ? before.answer : answer('refused', 'This message id was used before with other content; send a new message under a new id.') };
+function received(state: State, { message: given, checked }: Extract<Command, { type: 'Message' }>, now: number): Decision {
+  const before = state.remembered.find((one) => one.id === given.messageId);
+  if (before) return { events: [], answer: before.digest === contentOf(given) ? before.answer : answer('refused', 'This message id was used before with other content; send a new message under a new id.') };
   if (state.end) return { events: [], answer: answer('closed', `The run is ${state.end.status}: ${state.end.summary}`.slice(0, 500)) };
+  const { message, refused } = judged(state, given, checked, now);
+  if (refused) return refuse(message.messageId, message.actor, refused.kind, refused.text);
   const { body } = message;
   switch (body.kind) {
     case 'approve': return approve(state, message, body, now);

@@ -2,11 +2,12 @@
 // the order of events. Byte-equal in the live run, from a checkpoint and offline (I10). The folds stand by noun in folds/.
 import type { EventOf, EventType, RunEvent } from './events';
 import * as calls from './folds/calls';
-import { type Fold, keep } from './folds/parts';
+import { type Fold, keep, last } from './folds/parts';
 import * as plan from './folds/plan';
 import * as run from './folds/run';
 import * as waits from './folds/waits';
 import { waitsForPerson } from './lookups';
+import { MOST_TOKENS, tokenOf } from './rules/authority';
 import { LIMITS } from './run';
 import type { State } from './state';
 
@@ -43,7 +44,9 @@ export function evolve(state: State, event: RunEvent): State {
   const remembered = event.message
     ? keep(folded.remembered, 'id', { id: event.message.id, digest: event.message.digest, answer: event.message.answer }, LIMITS.decisions)
     : folded.remembered;
-  return { ...folded, remembered, version: event.seq, at, activeMs: state.activeMs + active };
+  const used = tokenOf(event);
+  const tokens = used === undefined ? {} : { usedTokens: last([...(folded.usedTokens ?? []).filter((jti) => jti !== used), used], MOST_TOKENS) };
+  return { ...folded, ...tokens, remembered, version: event.seq, at, activeMs: state.activeMs + active };
 }
 
 export function fold(state: State, events: readonly RunEvent[]): State {

@@ -23,7 +23,7 @@ export type MessageBody =
 export interface GrantTerms { forMs?: number; where?: Record<string, string> }
 
 /** `messageId` is the sender's: the same id with the same content counts once, with other content it is refused. */
-export type Message = { messageId: string; actor: Actor; receivedAt?: number } & { body: MessageBody };
+export type Message = { messageId: string; actor: Actor; receivedAt?: number; /** Signed words of who sends it; a hand looks at them. */ token?: string } & { body: MessageBody };
 
 /** What the sender of a message hears. Answers are values; `text` is one sentence for people. */
 export interface MessageAnswer {

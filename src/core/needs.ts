@@ -3,6 +3,7 @@
 // a need whose event is still to be written (I2); `advance` writes it.
 import { callIdOf, callKey, majorOf } from './keys';
 import { LAST_LOOKS_MS, argsOfCall, argsOfOutput, argsOfStep, callsOf, isReady, isSettled, ledgerOf, mayBegin, stepOf, toolOf } from './lookups';
+import { signaturesOf } from './rules/authority';
 import { termsFor } from './rules/grants';
 import { nextReminder } from './rules/reminders';
 import type { ToolManifest } from './run';
@@ -83,7 +84,7 @@ function callNeed(state: State, call: CallState, attempt: number, begun: boolean
     ...(call.stepId === undefined ? {} : { stepId: call.stepId }),
     tool: call.tool, version: call.version, effect: call.effect, key: call.key, call: argsOfCall(state, call),
     ...(call.argsDigest === undefined ? {} : { argsDigest: call.argsDigest }),
-    ...(call.approvalId !== undefined && call.approvedUntil > 0 ? { approval: { approvalId: call.approvalId, expiresAt: call.approvedUntil, argsDigest: call.argsDigest ?? '' } } : {}),
+    ...(call.approvalId !== undefined && call.approvedUntil > 0 ? { approval: { approvalId: call.approvalId, expiresAt: call.approvedUntil, argsDigest: call.argsDigest ?? '', ...signaturesOf(state, call) } } : {}),
     resourceVersion: call.resourceVersion, premises: step?.premises ?? [],
     ...(call.takeOver === undefined ? {} : { takeOver: call.takeOver }),
     ...(undone ? { undoOf: { callId: undone.callId, key: undone.key, output: undone.output } } : {}),

@@ -1,12 +1,15 @@
 // The nouns of a run that every room shares: who acts, what an artifact reference is, what a run was asked to do.
 // Data only; the rules stand in rules/. Times are ms since the epoch, money is integer micro-units of US dollars.
 import type { Json } from './canonical';
+import type { Proof } from './proof';
 
 /** Who did something, and how far that is proved. `claimed` is shown to people as "unauthenticated". */
 export interface Actor {
   id: string;
   via: 'cli' | 'client' | 'temporal' | 'console' | 'conductor' | 'tool' | 'policy';
   assurance: 'claimed' | 'local-user' | 'token';
+  /** What is kept of the token, with assurance `token`; set by the law alone. */
+  proof?: Proof;
 }
 
 /** The runtime itself as author of an event. */
@@ -111,6 +114,8 @@ export interface Pins {
   policy: ArtifactRef;
   model: string | null;
   eventSchema: number;
+  /** Decisions about manual and irreversible effects must be signed, whatever worker goes on with the run. Left out: development. */
+  mode?: 'production';
 }
 
 /** Run ids that are taken as they are: they become file names, workflow ids and query values. */

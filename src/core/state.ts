@@ -5,6 +5,7 @@ import type { Cause, Failure } from './failure';
 import type { ApproverRule, Binding, CancelReport } from './events';
 import type { MessageAnswer } from './message';
 import type { OnDeadline, PlanEnd, StepOutline } from './plan';
+import type { Proof } from './proof';
 import type { Actor, AgentManifest, ArtifactRef, Budget, Effect, Output, Pins, Usage } from './run';
 
 /** Version of the shape of State; checkpoints of another version are ignored and the run is folded from its start. */
@@ -65,6 +66,8 @@ export interface CallState {
   grantId?: string;
   /** ms until which the approval allows the request; 0 when none is needed. */
   approvedUntil: number;
+  /** What is kept of the tokens of those who approved it. */
+  proofs?: (Proof & { sub: string })[];
   takeOver?: number;
   gate: number;
   /** Looks by the gate that said "absent" after the send window. */
@@ -132,6 +135,8 @@ export interface State {
   remembered: Remembered[];
   /** Approvals, questions and decisions that are over: what a late answer hears. Capped. */
   closed: { id: string; text: string; kind: MessageAnswer['kind'] }[];
+  /** Tokens that have decided something, oldest first; absent until the first. */
+  usedTokens?: string[];
   effects: EffectDone[];
   /** Calls that a person refused: not asked again. `again` counts repeats. */
   refused: { tool: string; argsDigest: string; reason: string; again: number }[];

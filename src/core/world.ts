@@ -4,6 +4,7 @@
 import type { Json } from './canonical';
 import type { Cause, Failure } from './failure';
 import type { PolicyVerdict } from './events';
+import type { Proof } from './proof';
 import type { Premise, PlanPatch } from './plan';
 import type { ArtifactRef, Effect, Output, Usage } from './run';
 
@@ -60,7 +61,12 @@ export interface CallNeed {
   /** Digest fixed by prepare; the activity refuses when the bound arguments differ. */
   argsDigest?: string;
   /** The approval that allows this call, checked once more just before the claim. */
-  approval?: { approvalId: string; expiresAt: number; argsDigest: string };
+  approval?: {
+    approvalId: string; expiresAt: number; argsDigest: string;
+    /** What the approvers signed, where they had to or did; an empty list allows nothing. */
+    proofs?: (Proof & { sub: string })[];
+    planVersion?: number;
+  };
   resourceVersion?: string | null;
   premises: Premise[];
   /** Fence of a dead owner's claim that the gate has allowed to take over. */
@@ -116,6 +122,8 @@ export type CallResult =
   | { kind: 'busy'; why: string; retryAfterMs: number }
   /** Nothing was sent: what allowed the call no longer holds. */
   | { kind: 'not-sent'; why: 'cancelled' | 'approval' | 'shutdown' }
+  /** Nothing was sent: what the approvers signed does not hold any more. */
+  | { kind: 'not-sent'; why: 'proof'; fault: string }
   /** Nothing was sent: a premise of the plan does not hold any more. */
   | { kind: 'not-sent'; why: 'premise'; premise: PremiseSeen };
 

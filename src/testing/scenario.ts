@@ -8,6 +8,8 @@ import { fold } from '../core/evolve';
 import { initialState } from '../core/initial';
 import type { MessageBody } from '../core/message';
 import type { PlanPatch, StepOutline } from '../core/plan';
+import type { Claims } from '../core/proof';
+import { useOf } from '../core/rules/authority';
 import type { Actor, AgentManifest, ArtifactRef, Budget, Usage } from '../core/run';
 import type { State } from '../core/state';
 import { turn } from '../core/turn';
@@ -23,15 +25,15 @@ export type Expected = EventType | { [T in EventType]: [T, Partial<EventData[T]>
 const NOWHERE: ArtifactRef = { sha256: '0'.repeat(64), bytes: 2, mediaType: 'application/json', summary: '' };
 const OWNER: Actor = { id: 'olga', via: 'cli', assurance: 'local-user' };
 
-export interface RunOptions { steps?: StepOutline[]; agent?: Partial<AgentManifest>; budget?: Budget; owner?: Actor; runId?: string }
+export interface RunOptions { steps?: StepOutline[]; agent?: Partial<AgentManifest>; budget?: Budget; owner?: Actor; runId?: string; mode?: 'production' }
 
 /** The Start command of a run: with `steps` a declared plan, without them the agent's planner is asked. */
-export function start({ steps, agent, budget = {}, owner = OWNER, runId = 'run-1' }: RunOptions = {}): Command {
+export function start({ steps, agent, budget = {}, owner = OWNER, runId = 'run-1', mode }: RunOptions = {}): Command {
   const plan: PlanPatch | null = steps ? { goal: 'a goal', add: steps, drop: [] } : null;
   const fresh: FreshRun = {
     agent: agentManifest({ planner: steps ? 'declared' : 'model', ...agent }), plan, budget, owner, seed: 'seed', title: 'a run',
     inputDigest: digestOf('input'), inputRef: NOWHERE, ledgerIncarnation: 'ledger-0',
-    pins: { build: 'b', manifest: NOWHERE, prompts: NOWHERE, policy: NOWHERE, model: 'rules@1', eventSchema: 1 },
+    pins: { build: 'b', manifest: NOWHERE, prompts: NOWHERE, policy: NOWHERE, model: 'rules@1', eventSchema: 1, ...(mode ? { mode } : {}) },
   };
   return { type: 'Start', runId, epoch: 1, fresh };
 }
@@ -43,6 +45,14 @@ export function said(who: string, body: MessageBody, more: { id?: string; assura
   messages += 1;
   const { id = `message-${messages}`, assurance = 'local-user', receivedAt } = more;
   return { type: 'Message', message: { messageId: id, actor: { id: who, via: 'cli', assurance }, body, ...(receivedAt === undefined ? {} : { receivedAt }) } };
+}
+
+/** The same, with a token that a hand has found genuine; `claims` says what it was made for. */
+export function signed(who: string, body: MessageBody, claims: Omit<Claims, 'sub' | 'iss' | 'iat'> & Partial<Claims>, more: { id?: string } = {}): Command {
+  const whole: Claims = { sub: who, iss: 'root', iat: BEGINNING, ...claims };
+  const { jti, iss, about, binding } = whole;
+  const proof = { kid: 'k-1', jti, iss, about, for: useOf(body)?.use ?? 'approve', binding, seal: 'seal' } as const;
+  return { ...said(who, body, { ...more, assurance: 'token' }), checked: { kind: 'valid', claims: whole, proof } } as Command;
 }
 
 /** A step is prepared: allowed, unless `more.policy` says otherwise. */

@@ -6,6 +6,7 @@ import { sha256Hex } from '../core/canonical';
 import type { Actor } from '../core/run';
 import { faultOfMessage, MESSAGE, messageFromSignal, PLAIN_SIGNALS, type Message, type MessageAnswer } from '../messages';
 import type { Inbox } from './inbox';
+import { checkedMessage } from './verify';
 
 /** Where a message came from when nobody says. */
 const TEMPORAL: Actor = { id: 'temporal', via: 'temporal', assurance: 'claimed' };
@@ -30,13 +31,20 @@ export function registerHandlers(inbox: Inbox, desk: Desk): { cancelled: boolean
   /** Signals carry no id of their own: their number in this execution is one, and a re-run of a lost task counts alike. */
   const signalId = (): string => `signal-${workflowInfo().runId}-${++signals}`;
   const malformed = (messageId: string, why: string): void => void inbox.submit({ type: 'Malformed', messageId, why, actor: TEMPORAL });
-  const hear = (message: Message, messageId: string): void => {
+  const hear = (message: Message, messageId: string): void | Promise<void> => {
     const fault = faultOfMessage(message);
-    if (fault) malformed(messageId, fault);
-    else void inbox.submit({ type: 'Message', message });
+    if (fault) return malformed(messageId, fault);
+    const { token, ...rest } = message;
+    if (token !== undefined) return checkedMessage(rest, token).then((command) => void inbox.submit(command));
+    void inbox.submit({ type: 'Message', message });
+  };
+  const answer = async (message: Message): Promise<MessageAnswer> => {
+    if (desk.full()) return BUSY;
+    const { token, ...rest } = message;
+    return await inbox.submit(token === undefined ? { type: 'Message', message } : await checkedMessage(rest, token)) ?? HEARD;
   };
 
-  setHandler(update, async (message) => (desk.full() ? BUSY : (await inbox.submit({ type: 'Message', message })) ?? HEARD), {
+  setHandler(update, answer, {
     validator: (message) => {
       const fault = faultOfMessage(message);
       if (fault) throw new TypeError(fault);
@@ -46,7 +54,7 @@ export function registerHandlers(inbox: Inbox, desk: Desk): { cancelled: boolean
   for (const name of PLAIN_SIGNALS) {
     setHandler(defineSignal<[unknown]>(name), (payload) => {
       const messageId = signalId();
-      hear(messageFromSignal(name, payload, messageId), messageId);
+      return hear(messageFromSignal(name, payload, messageId), messageId);
     });
   }
   setDefaultSignalHandler((name) => malformed(signalId(), `No signal is called ${JSON.stringify(name).slice(0, 100)}; known are ${[MESSAGE, ...PLAIN_SIGNALS].join(', ')}.`));

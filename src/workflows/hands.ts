@@ -7,7 +7,7 @@ import type { Hands } from '../activities/types';
 const cancellationType = 'WAIT_CANCELLATION_COMPLETED' as const;
 
 /** A local activity of 1 s, 2 s over all: what is slower must not hold the workflow task. */
-export const quick = proxyLocalActivities<Pick<Hands, 'open' | 'read' | 'append'>>({
+export const quick = proxyLocalActivities<Pick<Hands, 'open' | 'read' | 'append' | 'verify'>>({
   startToCloseTimeout: '1s', scheduleToCloseTimeout: '2s', cancellationType,
   retry: { maximumAttempts: 2, initialInterval: '100ms' },
 });
@@ -17,7 +17,7 @@ const endless: ActivityOptions = {
   startToCloseTimeout: '15s', cancellationType,
   retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' },
 };
-export const patient = proxyActivities<Pick<Hands, 'open' | 'read' | 'append' | 'cancelSelf'>>(endless);
+export const patient = proxyActivities<Pick<Hands, 'open' | 'read' | 'append' | 'verify' | 'cancelSelf'>>(endless);
 
 /** The gate only looks, so it looks again after a lost worker. */
 export const looking = proxyActivities<Pick<Hands, 'gate'>>({ ...endless, startToCloseTimeout: '2m', heartbeatTimeout: '10s' });

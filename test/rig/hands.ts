@@ -9,6 +9,7 @@ import { z } from 'zod';
 import type { HandsDeps } from '../../src/activities';
 import { Admission } from '../../src/activities/admission';
 import { ownerGone, ownerHere, ownerLives } from '../../src/adapters/claims/owner';
+import { openKeyring } from '../../src/adapters/keys/keyring';
 import { tablePolicy } from '../../src/adapters/policy/table';
 import { openStores } from '../../src/adapters/stores/open-stores';
 import { defineTool, toolConcurrency } from '../../src/adapters/tools/define-tool';
@@ -58,7 +59,7 @@ export async function handsOver(tools: ToolDefinition[], over: Partial<HandsDeps
   await accept({ from: 'test' });
   const secrets: Record<string, string> = { key: 'canary-0451' };
   const deps: HandsDeps = {
-    ...stores, ledger: requesting(stores),
+    ...stores, ledger: requesting(stores), keys: openKeyring(folder), mode: 'dev',
     policy: tablePolicy({ name: 'test', rules: [] }), agents: new Map(), tools: new Map(tools.map((tool) => [tool.name, tool])), concurrencyOf: toolConcurrency, admission: new Admission(),
     service: (name) => `http://127.0.0.1/${name}`,
     secret: (name) => {

@@ -8,7 +8,7 @@ import { readArtifact } from '../tools/read-artifact';
 
 const AGENT = /^[a-z][a-z0-9-]{0,63}$/;
 const SEMVER = /^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?$/;
-const MEMBERS = ['agents', 'tools', 'policy', 'services', 'secrets', 'resources', 'stateDir', 'limits', 'modelConcurrency'];
+const MEMBERS = ['agents', 'tools', 'policy', 'services', 'secrets', 'resources', 'mode', 'stateDir', 'limits', 'modelConcurrency'];
 const BUDGET = ['calls', 'tokens', 'microUsd', 'failures', 'wallMs'];
 
 const isMembers = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -78,7 +78,7 @@ function faultOfBudget(budget: unknown): string | null {
 const isCommand = (service: unknown): boolean => isMembers(service) && Array.isArray(service.command) && service.command.length > 0
   && service.command.every((word) => typeof word === 'string');
 
-function faultOfRest({ policy, services, secrets, resources, stateDir, limits, modelConcurrency }: Config): string | null {
+function faultOfRest({ policy, services, secrets, resources, mode, stateDir, limits, modelConcurrency }: Config): string | null {
   if (policy !== undefined && !(typeof policy?.decide === 'function' && typeof policy.describe === 'function')) return 'Its `policy` must be a policy such as tablePolicy({ name, rules }).';
   for (const [name, service] of Object.entries(services ?? {})) {
     if (typeof service !== 'function' && !isCommand(service) && !isUrl((service as { url?: unknown })?.url)) return `Its service ${JSON.stringify(name)} needs a \`url\` such as "http://127.0.0.1:8080", or a \`command\` (a list of words) that longhaul dev starts.`;
@@ -89,6 +89,7 @@ function faultOfRest({ policy, services, secrets, resources, stateDir, limits, m
   }
   const reader = Object.entries(resources ?? {}).find(([kind, read]) => typeof read !== 'function' || !RUN_ID.test(kind));
   if (reader) return `Its resource ${JSON.stringify(reader[0])} must be a function that reads a version.`;
+  if (mode !== undefined && mode !== 'dev' && mode !== 'production') return 'Its `mode` must be "dev" or "production".';
   if (stateDir !== undefined && (typeof stateDir !== 'string' || stateDir === '')) return 'Its `stateDir` must be the path of a folder.';
   if (modelConcurrency !== undefined && !(Number.isInteger(modelConcurrency) && modelConcurrency > 0)) return 'Its `modelConcurrency` must be a whole number above 0.';
   const limit = Object.entries(limits ?? {}).find(([, n]) => !(Number.isInteger(n) && (n as number) > 0));

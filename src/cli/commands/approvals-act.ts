@@ -14,12 +14,14 @@ import { outputOf } from '../outputs';
 import type { Place } from '../place';
 import { json, say } from '../print';
 import { tellEvent } from '../tell';
+import { addApprovalsKeys } from './approvals-keys';
 
 type Body<O> = (id: string, options: O) => MessageBody;
 
 /** One decision on several ids; the worst code counts. */
 const decideAll = <O extends DeciderOptions>(body: Body<O>) => async (place: Place, ids: string[], options: O): Promise<number> => {
   if (options.messageId !== undefined && ids.length > 1) throw new Stop(EXIT.usage, '--message-id names one decision; give one id with it.');
+  if (options.token !== undefined && ids.length > 1) throw new Stop(EXIT.usage, '--token is for one decision; give one id with it.');
   let worst: number = EXIT.done;
   for (const id of new Set(ids)) worst = Math.max(worst, await one(place, id, body(id, options), options));
   return worst;
@@ -100,6 +102,7 @@ function told(event: RunEvent, options: DeciderOptions, code: number): number {
 
 /** Adds the deciding commands to `longhaul approvals`. */
 export function addApprovalsAct(approvals: Command): void {
+  addApprovalsKeys(approvals);
   deciding(approvals.command('approve').argument('<id...>').description('allow exactly this call, or each of these'))
     .option('--rest-of-run', 'also allow later calls of the same tool and major version in this run')
     .option('--for <time>', 'with --rest-of-run: only so long, e.g. 2h')

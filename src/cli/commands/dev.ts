@@ -62,7 +62,7 @@ function interrupted(): Promise<void> {
   });
 }
 
-interface WorkerOptions extends CommonOptions { logFile?: string; logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
+interface WorkerOptions extends CommonOptions { production?: boolean; logFile?: string; logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
 
 async function worker(place: Place, options: WorkerOptions): Promise<void> {
   place.writable();
@@ -76,7 +76,7 @@ async function worker(place: Place, options: WorkerOptions): Promise<void> {
   const { apiKey, address = at.address, ...rest } = at.connectionOptions;
   const connection = { ...rest, address, ...(apiKey === undefined ? {} : { apiKey: typeof apiKey === 'function' ? apiKey() : apiKey }) };
   const running = await startWorker({
-    config, configFile: file, stateDir: place.stateDir, folder: path.dirname(file), connection, namespace: at.namespace, taskQueue: place.taskQueue, logFile: options.logFile, logLevel: options.logLevel,
+    config, configFile: file, stateDir: place.stateDir, folder: path.dirname(file), connection, namespace: at.namespace, taskQueue: place.taskQueue, logFile: options.logFile, logLevel: options.logLevel, production: options.production,
   });
   // The supervisor is gone: so is this worker.
   const orphaned = (): void => running.shutdown();
@@ -115,6 +115,7 @@ export function addDev(program: Command): void {
     .option('--ui-port <n>', 'port of the Web UI where none is kept yet; 0 for any free one', '8233')
     .action(act(dev, ([options]) => options));
   reaching(program.command('worker').description('run one worker in this process'))
+    .option('--production', 'runs that begin here take signed decisions only about manual and irreversible effects (also: mode in the configuration, LONGHAUL_MODE=production)')
     .option('--log-file <file>', 'log to a file instead of stderr').option('--log-level <level>', 'debug, info, warn, error or silent', 'info')
     .action(act(worker, ([options]) => options));
   // Everything after `temporal` is for Temporal's own program, options too.

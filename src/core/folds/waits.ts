@@ -26,7 +26,8 @@ export const approvalGranted: Fold<'ApprovalGranted'> = (state, { data, at }) =>
   if (!data.final) return { ...used, approvals: { ...used.approvals, [data.approvalId]: { ...approval, granted } } };
   const who = granted.map((actor) => actor.id).join(', ');
   const next = close(used, data.approvalId, 'already-decided', `Already approved by ${who} at ${iso(at)}.`);
-  return setCall(next, data.callId, { phase: 'ready', dueAt: at, approvedUntil: data.until ?? approval.expiresAt, ...(data.grantId === undefined ? {} : { grantId: data.grantId }) });
+  const proofs = granted.flatMap(({ id, proof }) => (proof ? [{ ...proof, sub: id }] : []));
+  return setCall(next, data.callId, { phase: 'ready', dueAt: at, approvedUntil: data.until ?? approval.expiresAt, ...(proofs.length > 0 ? { proofs } : {}), ...(data.grantId === undefined ? {} : { grantId: data.grantId }) });
 };
 
 function countUse(state: State, grantId: string): State {

@@ -81,7 +81,8 @@ export function callReturned(state: State, callId: string, attempt: number, resu
       return only([draft('ToolCallUnknown', { callId, attempt, why: result.why, ...(result.cause ? { cause: result.cause } : {}) }, callId)]);
     case 'in-doubt': return only([draft('ToolCallUnknown', { callId, attempt, why: result.why }, callId)]);
     case 'busy': return only([again(call, 'rate-limited', Math.max(100, result.retryAfterMs), now)]);
-    case 'not-sent': return only(result.why === 'premise' ? broken(state, call, result.premise) : notSent(state, call, result.why, now));
+    case 'not-sent': return only(result.why === 'premise' ? broken(state, call, result.premise)
+      : result.why === 'proof' ? notSent(state, call, 'approval', now, result.fault) : notSent(state, call, result.why, now));
   }
 }
 
@@ -140,11 +141,11 @@ function broken(state: State, call: CallState, premise: PremiseSeen): Draft[] {
   return finalFailure(call.callId, call.stepId, call.attempt, state.cancel ? CANCELLED : failure, false);
 }
 
-function notSent(state: State, call: CallState, why: 'cancelled' | 'approval' | 'shutdown', now: number): Draft[] {
+function notSent(state: State, call: CallState, why: 'cancelled' | 'approval' | 'shutdown', now: number, words = 'what it was bound to was no longer so when the call was about to be made'): Draft[] {
   const stopped = why === 'approval' || (state.cancel !== null && call.undoOf === undefined);
   if (stopped && call.unsure) return [draft('ToolCallUnknown', { callId: call.callId, attempt: call.attempt, why: 'it was not sent this time; what earlier attempts did is looked up' }, call.callId)];
   if (why === 'approval' && !state.cancel) {
-    return [draft('ApprovalVoided', { approvalId: call.approvalId ?? null, callId: call.callId, why: 'what it was bound to was no longer so when the call was about to be made' }, call.callId)];
+    return [draft('ApprovalVoided', { approvalId: call.approvalId ?? null, callId: call.callId, why: words }, call.callId)];
   }
   if (!state.cancel || call.undoOf !== undefined) return [again(call, 'cancelled', 0, now)];
   return finalFailure(call.callId, call.stepId, call.attempt, CANCELLED, false);
