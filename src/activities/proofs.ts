@@ -1,7 +1,7 @@
 // Tokens and proofs as the hands see them: what a token says, when a decision comes in, and whether the proofs behind an approval
 // still hold, as the last look before a call is claimed. Cryptography is not to be had inside a workflow, so it is here.
 // Judges no rule; what a genuine token allows is core/rules/authority.ts.
-import { digestOfApproval } from '../core/proof';
+import { digestOfApproval } from '../core/rules/authority';
 import type { Asked } from '../core/wire';
 import type { CallNeed, CallResult } from '../core/world';
 import type { HandsDeps } from './deps';

@@ -1,8 +1,7 @@
 // What a signed decision says (claims of a token), and what a run keeps of it (a proof). Shapes and the texts that are signed;
 // no cryptography: keys are a port (ports/decision-keys.ts), and the law sees only what a hand has found.
 // The token itself never comes into an event, a state or a checkpoint (I11).
-import { canonical, digestOf } from './canonical';
-import type { Binding } from './events';
+import { canonical } from './canonical';
 
 /** What a token may be used for. `grant`: to approve for later calls too; `resolve`: to say what became of a call. */
 export const MAY = ['approve', 'reject', 'edit', 'grant', 'answer', 'resolve'] as const;
@@ -40,7 +39,3 @@ export type Checked = { kind: 'valid'; claims: Claims; proof: Proof } | { kind: 
 export function sealedText(run: string, sub: string, { kid, jti, iss, about, for: what, binding }: Omit<Proof, 'seal'>): string {
   return canonical({ use: 'longhaul-proof', run, sub, kid, jti, iss, about, for: what, binding });
 }
-
-/** Digest of the call that an approval is about: another call, other arguments, another version of anything is another digest. */
-export const digestOfApproval = (runId: string, approvalId: string, callId: string, { tool, version, argsDigest, resourceVersion, planVersion }: Binding): string =>
-  digestOf({ runId, approvalId, callId, tool, version, argsDigest, resourceVersion, planVersion });

@@ -110,7 +110,7 @@ test('a decision by a door with keys counts when it was received in time, within
   const run = asked();
   const late = run.after(HOUR + 60_000);
   const door = claims(run, { exp: late.now + HOUR, received: run.now + HOUR - 1 });
-  late.when(signed('ann', approveOf(run), door)).thenHears('granted').then('ApprovalGranted', 'ApprovalVoided');
+  late.when(signed('ann', approveOf(run), door)).thenHears('granted').then('ApprovalGranted', 'ToolCallRequested');
   // A time that only the message says is nobody's word.
   late.when({ ...signed('ann', approveOf(run), claims(run, { exp: late.now + HOUR })), message: { messageId: 'm', receivedAt: run.now, actor: { id: 'ann', via: 'cli', assurance: 'token' }, body: approveOf(run) } } as Command).thenHears('expired');
   run.after(HOUR + 11 * 60_000).when(signed('ann', approveOf(run), { ...door, exp: run.now + 9 * HOUR })).thenHears('expired');

@@ -131,8 +131,23 @@ module.exports = [
   },
   {
     id: 'message-decided-twice', what: 'the same message again is decided again', file: 'src/core/decide.ts',
-    find: 'const before = state.remembered.find((one) => one.id === message.messageId);', replace: 'const before = state.remembered.find(() => false);',
+    find: 'const before = state.remembered.find((one) => one.id === given.messageId);', replace: 'const before = state.remembered.find(() => false);',
     test: { file: 'test/core/messages.test.ts', name: 'the same message again hears the same answer and is not counted again' },
+  },
+  {
+    id: 'unsigned-is-enough', what: 'in production an unsigned decision counts', file: 'src/core/rules/authority.ts',
+    find: 'if (matter && mustBeSigned(state, matter.effect)) {', replace: 'if (matter && !matter && mustBeSigned(state, matter.effect)) {',
+    test: { file: 'test/core/authority.test.ts', name: 'R6.3 in production an unsigned decision is refused, whatever its sender says of it: claimed', title: 'R6.3 in production an unsigned decision is refused, whatever its sender says of it: %s' },
+  },
+  {
+    id: 'forged-is-genuine', what: 'a token whose signature is wrong is taken for genuine', file: 'src/adapters/keys/keyring.ts',
+    find: 'if (!sameMac(macOf(secretOf(key), signed), signature)) return', replace: 'if (!sameMac(signature, signature)) return',
+    test: { file: 'test/contract/decision-keys.test.ts', name: 'every change of one character of a token is noticed' },
+  },
+  {
+    id: 'proof-not-looked-at', what: 'a call is made without a last look at what its approvers signed', file: CALL,
+    find: 'if (unsigned) return unsigned;', replace: 'if (unsigned && !deps) return unsigned;',
+    test: { file: 'test/contract/hands-proofs.test.ts', name: 'R7.3 a call whose approval nobody signed is not made, and nothing is claimed' },
   },
   {
     id: 'unknown-is-failed', what: 'the law takes an unknown outcome of an effect for a failure', file: 'src/core/rules/calls.ts',

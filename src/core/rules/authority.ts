@@ -3,11 +3,11 @@
 // Signatures are checked by a hand before the command comes in; here everything that the signed words say is held against the
 // state. Only messages come here: nothing that a model writes is one.
 import { digestOf } from '../canonical';
-import type { EventType } from '../events';
+import type { Binding, EventType } from '../events';
 import { iso } from '../iso';
 import { callOf, entryOf, toolOf } from '../lookups';
 import type { Message, MessageAnswer, MessageBody } from '../message';
-import { digestOfApproval, type Checked, type Claims, type May } from '../proof';
+import type { Checked, Claims, May } from '../proof';
 import type { Actor, Effect } from '../run';
 import type { CallState, State } from '../state';
 
@@ -20,6 +20,10 @@ const isProduction = (state: State): boolean => state.pins.mode === 'production'
 
 /** Must decisions about an effect of this class be signed in this run? */
 export const mustBeSigned = (state: State, effect: Effect): boolean => isProduction(state) && SIGNED.has(effect);
+
+/** Digest of the call that an approval is about: another call, other arguments, another version of anything is another digest. */
+export const digestOfApproval = (runId: string, approvalId: string, callId: string, { tool, version, argsDigest, resourceVersion, planVersion }: Binding): string =>
+  digestOf({ runId, approvalId, callId, tool, version, argsDigest, resourceVersion, planVersion });
 
 /** What is open under an id: what a token for it is bound to, and the effect at stake (`none` for a question). */
 export interface Matter { about: string; binding: string; effect: Effect }
