@@ -45,6 +45,7 @@ async function conduct(input: RunInput, inbox: Inbox, desk: Desk, native: { canc
 
   let asked = false;
   for (;;) {
+    if (inbox.open) await inbox.settled();
     const turned = await pump.turn((answered) => rolling.hold(pump.state, answered));
     if (turned.verdict === 'superseded') return leave(pump);
     display.show(pump.state);

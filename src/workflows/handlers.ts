@@ -6,7 +6,7 @@ import { sha256Hex } from '../core/canonical';
 import type { Actor } from '../core/run';
 import { faultOfMessage, MESSAGE, messageFromSignal, PLAIN_SIGNALS, type Message, type MessageAnswer } from '../messages';
 import type { Inbox } from './inbox';
-import { checkedMessage } from './verify';
+import { checkedToken } from './verify';
 
 /** Where a message came from when nobody says. */
 const TEMPORAL: Actor = { id: 'temporal', via: 'temporal', assurance: 'claimed' };
@@ -31,20 +31,15 @@ export function registerHandlers(inbox: Inbox, desk: Desk): { cancelled: boolean
   /** Signals carry no id of their own: their number in this execution is one, and a re-run of a lost task counts alike. */
   const signalId = (): string => `signal-${workflowInfo().runId}-${++signals}`;
   const malformed = (messageId: string, why: string): void => void inbox.submit({ type: 'Malformed', messageId, why, actor: TEMPORAL });
-  const hear = (message: Message, messageId: string): void | Promise<void> => {
+  const submit = ({ token, ...message }: Message): Promise<MessageAnswer | null> =>
+    (token === undefined ? inbox.submit({ type: 'Message', message }) : inbox.submitChecked(message, checkedToken(message, token)));
+  const hear = (message: Message, messageId: string): void => {
     const fault = faultOfMessage(message);
-    if (fault) return malformed(messageId, fault);
-    const { token, ...rest } = message;
-    if (token !== undefined) return checkedMessage(rest, token).then((command) => void inbox.submit(command));
-    void inbox.submit({ type: 'Message', message });
-  };
-  const answer = async (message: Message): Promise<MessageAnswer> => {
-    if (desk.full()) return BUSY;
-    const { token, ...rest } = message;
-    return await inbox.submit(token === undefined ? { type: 'Message', message } : await checkedMessage(rest, token)) ?? HEARD;
+    if (fault) malformed(messageId, fault);
+    else void submit(message);
   };
 
-  setHandler(update, answer, {
+  setHandler(update, async (message) => (desk.full() ? BUSY : (await submit(message)) ?? HEARD), {
     validator: (message) => {
       const fault = faultOfMessage(message);
       if (fault) throw new TypeError(fault);
@@ -54,7 +49,7 @@ export function registerHandlers(inbox: Inbox, desk: Desk): { cancelled: boolean
   for (const name of PLAIN_SIGNALS) {
     setHandler(defineSignal<[unknown]>(name), (payload) => {
       const messageId = signalId();
-      return hear(messageFromSignal(name, payload, messageId), messageId);
+      hear(messageFromSignal(name, payload, messageId), messageId);
     });
   }
   setDefaultSignalHandler((name) => malformed(signalId(), `No signal is called ${JSON.stringify(name).slice(0, 100)}; known are ${[MESSAGE, ...PLAIN_SIGNALS].join(', ')}.`));

@@ -1,11 +1,17 @@
 // The one inbox of a run: commands from messages, timers and activities, each with the promise of its answer.
 // Handlers reach it before the journal is open; the pump alone takes from it. Decides nothing.
+// A message whose token is still being looked at keeps its place in line: nothing that came later, no deadline either, goes before it.
+import { condition } from '@temporalio/workflow';
 import type { Answer, Command } from '../core/commands';
+import type { Message } from '../core/message';
+import type { Checked } from '../core/proof';
 
 export interface Entry {
   command: Command;
   /** The need that this command answers. */
   needId?: string;
+  /** Its token is being looked at. */
+  open?: boolean;
   answer(given: Answer): void;
 }
 
@@ -23,19 +29,48 @@ export class Inbox {
     });
   }
 
+  /** The same for a message, once it is known what its token says. */
+  submitChecked(message: Message, found: Promise<Checked>): Promise<Answer> {
+    return new Promise((resolve) => {
+      const entry: Entry = { command: { type: 'Message', message }, open: true, answer: resolve };
+      this.waiting.push(entry);
+      void found.then((checked) => {
+        entry.command = { type: 'Message', message, checked };
+        entry.open = false;
+      });
+    });
+  }
+
+  /** True while the token of a waiting message is being looked at. */
+  get open(): boolean {
+    return this.waiting.some((entry) => entry.open);
+  }
+
+  /** Waits until what is in line now can be taken; what comes meanwhile may still be open. */
+  async settled(): Promise<void> {
+    const before = this.waiting.filter((entry) => entry.open);
+    await condition(() => before.every((entry) => !entry.open));
+  }
+
   /** Puts the command that opens a generation before everything that came meanwhile. */
   begin(command: Command): void {
     this.waiting.unshift({ command, answer: () => undefined });
   }
 
-  /** Takes commands, oldest first: at most `limit`, and messages of at most `bytes` in all, but always one. */
+  /** Takes commands, oldest first: at most `limit`, and messages of at most `bytes` in all, but always one that is not open. */
   take(limit: number, bytes = Number.POSITIVE_INFINITY): Entry[] {
     let count = 0;
     for (let left = bytes; count < Math.min(limit, this.waiting.length); count += 1) {
-      const command = this.waiting[count]?.command;
+      const { command, open } = this.waiting[count] ?? {};
+      if (open) break;
       if (command?.type === 'Message') left -= JSON.stringify(command.message).length;
       if (left < 0 && count > 0) break;
     }
     return this.waiting.splice(0, count);
+  }
+
+  /** Takes everything, open or not. */
+  drain(): Entry[] {
+    return this.waiting.splice(0);
   }
 }

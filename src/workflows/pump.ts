@@ -86,7 +86,7 @@ export class Pump {
 
   /** Answers everything that waits, when this execution has no say any more. */
   dismiss(): void {
-    for (const entry of this.inbox.take(Number.MAX_SAFE_INTEGER)) entry.answer(REPLACED);
+    for (const entry of this.inbox.drain()) entry.answer(REPLACED);
   }
 
   private append({ events, draft }: TurnResult) {

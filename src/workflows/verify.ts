@@ -1,18 +1,14 @@
-// A message with a token on its way to the law: a hand looks at the token, and the command carries what it found instead of the
-// token. Handlers run in the root scope, so this is kept from a native cancel; it waits out whatever keeps a hand from answering.
-// Decides nothing.
+// A hand looks at the token of a message, since cryptography is not to be had here. Handlers run in the root scope, so this is kept
+// from a native cancel; it waits out whatever keeps a hand from answering. Decides nothing.
 import { CancellationScope, log } from '@temporalio/workflow';
-import type { Command } from '../core/commands';
 import type { Message } from '../core/message';
 import type { Checked } from '../core/proof';
 import { useOf } from '../core/rules/authority';
 import { patient, quick } from './hands';
 
-/** The command for a message whose token is given apart. */
-export function checkedMessage(message: Message, token: string): Promise<Extract<Command, { type: 'Message' }>> {
-  const request = { token, use: useOf(message.body)?.use ?? 'approve' };
-  return CancellationScope.nonCancellable(async () => ({ type: 'Message', message, checked: await verified(request) }));
-}
+/** What the token that came with a message says. */
+export const checkedToken = ({ body }: Message, token: string): Promise<Checked> =>
+  CancellationScope.nonCancellable(() => verified({ token, use: useOf(body)?.use ?? 'approve' }));
 
 async function verified(request: Parameters<typeof quick.verify>[0]): Promise<Checked> {
   try {

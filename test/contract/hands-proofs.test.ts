@@ -52,7 +52,8 @@ test('R7.3 a call whose approval nobody signed is not made, and nothing is claim
   expect(await rig.deps.ledger.get(rig.need().need.key)).toMatchObject({ state: 'released' });
 });
 
-test.each<[string, () => Proof & { sub: string }, string]>([
+type Signed = [how: string, proof: () => Proof & { sub: string }, fault: string];
+test.each<Signed>([
   ['for other arguments', () => proof({ binding: digestOf('other') }), 'for another call'],
   ['for another approval', () => proof({ about: 'a-2' }), 'for another call'],
   ['for another run', () => proof({ run: 'elsewhere' }), 'is not what was signed'],
