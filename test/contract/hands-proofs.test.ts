@@ -38,7 +38,8 @@ function proof(more: Partial<Claims> = {}, use: May = 'approve'): Proof & { sub:
 function call(proofs?: CallNeed['approval'] extends infer A ? (A extends { proofs?: infer P } ? P : never) : never): Promise<CallResult> {
   const { need } = rig.need({ approval: { approvalId: ABOUT, expiresAt: Date.now() + 60_000, argsDigest: digestOf({ text: 'hello' }), ...(proofs ? { proofs, planVersion: 3 } : {}) } });
   const wire = toWire({ runId: RUN, epoch: 0 }, need as CallNeed);
-  return rig.environment().run(makeHands(rig.deps).call, wire) as Promise<CallResult>;
+  const hands = makeHands(rig.deps);
+  return rig.environment().run((asked: typeof wire) => hands.call(asked), wire) as Promise<CallResult>;
 }
 
 test('R7.3 a call is made whose approval was signed for exactly this call', async () => {
