@@ -30,11 +30,16 @@ async function work({ stateDir, address, effects }) {
   const { startWorker } = require(path.join(dist, 'worker.js'));
   const worker = await startWorker({ config: configOf(effects), stateDir, connection: { address }, taskQueue: QUEUE, logLevel: 'error' });
   const running = worker.run();
+  let stopping = false;
+  const stop = () => {
+    if (!stopping) worker.shutdown();
+    stopping = true;
+  };
   process.on('message', (word) => {
-    if (word === 'stop') worker.shutdown();
+    if (word === 'stop') stop();
     else { global.gc?.(); process.send({ mb: Math.round(process.memoryUsage().rss / 1_048_576) }); }
   });
-  process.once('disconnect', () => worker.shutdown());
+  process.once('disconnect', stop);
   process.send('ready');
   await running;
   if (process.connected) process.disconnect();
