@@ -8,8 +8,8 @@ import { drive, EVERYTHING } from '../rig/drive';
 import { sleep, startRig, type Rig } from '../rig/rig';
 import { printTally, tally } from './support/tally';
 
-/** The last event of each batch that the plan leads to, with its number among batches of that kind. */
-const BATCHES = ['ToolCallRequested:1', 'ToolCallRequested:2', 'ToolCallRequested:3', 'StepCompleted:1', 'StepCompleted:2', 'QuestionOpened', 'WaitStarted', 'ApprovalRequested', 'RunCompleted'];
+/** The last event of each batch that the plan leads to however its results come together, with its number among batches of that kind. */
+const BATCHES = ['ToolCallRequested:1', 'ToolCallRequested:2', 'ToolCallRequested:3', 'StepCompleted:1', 'QuestionOpened', 'WaitStarted', 'ApprovalRequested', 'RunCompleted'];
 const CALLS = ['before', 'ready', 'claimed', 'sending', 'sent', 'blob', 'settled', 'answer'];
 const SAMPLE = ['append:before:ToolCallRequested:1', 'append:after:ToolCallRequested:3', 'append:after:QuestionOpened', 'append:after:RunCompleted',
   'call:before:stamp', 'call:claimed:stamp', 'call:sent:asked', 'call:sent:look'];
