@@ -8,6 +8,8 @@ export type { ProgramEnd, ProgramOptions } from './adapters/tools/program';
 export { BUILT_IN_RULES, tablePolicy } from './adapters/policy/table';
 export type { PolicyRule, PolicyTable } from './adapters/policy/table-schema';
 export { ToolError } from './core/failure';
+export { pending } from './core/pending';
+export type { Pending, PendingOptions } from './core/pending';
 export type { ErrorClass, Failure } from './core/failure';
 export type { Json } from './core/canonical';
 export type { ArtifactRef, Effect, ToolManifest } from './core/run';
@@ -15,6 +17,7 @@ export type { LookUpAnswer, ToolArtifacts, ToolCall, ToolDefinition } from './po
 export type { PolicyPort, PolicyQuestion } from './ports/policy';
 export { createClient } from './client/client';
 export type { From, LonghaulClient } from './client/client';
+export type { CallbackEvent } from './client/callback';
 export { ClientError } from './client/types';
 export type { ClientOptions, ClientStores, Delivery, RestoreAnswer, StartAnswer, StartRequest } from './client/types';
 export type { ExportLine } from './client/export';

@@ -1,6 +1,7 @@
 // Names and shapes of what people and programs send to a run, and what they hear. Shared by client and conductor; imports no SDK.
 // One message travels as an Update and as a Signal twin. A guard checks shape and size only; the law judges the rest.
 import type { Json } from './core/canonical';
+import { callbackMessageId } from './core/keys';
 import { LIMITS, type Actor } from './core/run';
 import type { Message, MessageBody } from './core/message';
 
@@ -27,6 +28,7 @@ const BODIES: Record<MessageBody['kind'], Guard> = {
   revoke: (b) => text(b.grantId, 100),
   reject: (b) => text(b.approvalId, 100) && typeof b.reason === 'string' && b.reason.length <= 4096,
   answer: (b) => text(b.questionId, 100) && isOutput(b.answer),
+  callback: (b) => text(b.callbackId, 100) && text(b.eventId, 200) && (b.item === undefined || text(b.item, 200)) && isOutput(b.payload),
   cancel: (b) => typeof b.reason === 'string' && b.reason.length <= 4096,
   pause: (b) => typeof b.reason === 'string' && b.reason.length <= 4096,
   resume: () => true,
@@ -59,6 +61,9 @@ function isActor(v: unknown): v is Actor {
     && ['claimed', 'local-user', 'token'].includes(String(a.assurance));
 }
 
+/** The event of a callback is known again by its own id, so that no door can count it twice. */
+const CALLBACK_ID = 'The messageId of a callback must be the one that belongs to its callbackId and eventId; send it with `client.callback` or `longhaul callback`.';
+
 /** One sentence on what is wrong with a message, or null when its shape is right. Never throws, whatever it is given. */
 export function faultOfMessage(value: unknown): string | null {
   try {
@@ -73,7 +78,8 @@ export function faultOfMessage(value: unknown): string | null {
     if (typeof body !== 'object' || body === null) return 'A message needs a body with a kind.';
     const guard = Object.prototype.hasOwnProperty.call(BODIES, String(body.kind)) ? BODIES[body.kind as MessageBody['kind']] : undefined;
     if (!guard) return `Unknown message kind ${JSON.stringify(body.kind ?? null)}; known are ${Object.keys(BODIES).join(', ')}.`;
-    return guard(body) ? null : `The body of a message of kind ${String(body.kind)} lacks a member or has one of a wrong type.`;
+    if (!guard(body)) return `The body of a message of kind ${String(body.kind)} lacks a member or has one of a wrong type.`;
+    return body.kind === 'callback' && m.messageId !== callbackMessageId(String(body.callbackId), String(body.eventId)) ? CALLBACK_ID : null;
   } catch {
     return 'A message must be plain JSON.';
   }

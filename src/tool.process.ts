@@ -10,6 +10,7 @@ import { loadConfig } from './adapters/config/load';
 import { ASKING, LIFELINE, type FromProcess, type Question, type Reply, type ToProcess, type Work } from './adapters/tools/isolation-wire';
 import { canonical } from './core/canonical';
 import { ToolError, type Failure } from './core/failure';
+import { marked, pendingOf } from './core/pending';
 import { LIMITS } from './core/run';
 import type { ToolCall, ToolDefinition } from './ports/tool';
 
@@ -76,12 +77,19 @@ async function work(todo: Work): Promise<void> {
   try {
     const tool = await toolOf(todo);
     const result = await run(tool, todo);
-    say({ kind: 'done', json: canonical(result) });
+    const later = pendingOf(result) ?? pendingOf((result as { output?: unknown } | null)?.output);
+    say({ kind: 'done', json: canonical(pendingOf(result)?.receipt ?? withReceipt(result)), ...(later ? { pending: later.terms } : {}) });
   } catch (error) {
     // The worker, which alone knows the secrets, takes them out and cuts: cut here, half of one could stay.
     say({ kind: 'failed', failure: failureOf(error, 8 * LIMITS.errorBytes) });
   }
 }
+
+/** The answer of a look-up that has found what is not finished, with the receipt in place of the marked value. */
+const withReceipt = (result: unknown): unknown => {
+  const later = pendingOf((result as { output?: unknown } | null)?.output);
+  return later ? { ...result as object, output: later.receipt } : result;
+};
 
 /** Whatever is wrong here, nothing was begun. */
 async function toolOf({ file, tool: name }: Work): Promise<ToolDefinition> {
@@ -101,12 +109,17 @@ async function run(tool: ToolDefinition, { part, given, call: about }: Work): Pr
   const args = parsed(tool, part === 'lookUp' || part === 'undo' ? (given as { args: unknown }).args : given);
   ask({ what: 'begin', name: part });
   switch (part) {
-    case 'execute': return checkedResult(tool, { effect, undo: false }, await tool.execute(args, call));
+    case 'execute': return executed(tool, effect, await tool.execute(args, call));
     case 'undo': return checkedResult(tool, { effect, undo: true }, await tool.undo?.({ ...(given as Parameters<NonNullable<ToolDefinition['undo']>>[0]), args }, call));
     case 'lookUp': return tool.lookUp?.({ ...(given as Parameters<NonNullable<ToolDefinition['lookUp']>>[0]), args }, call);
     case 'resourceVersion': return tool.resourceVersion?.(args, call);
     case 'preview': return tool.preview?.(args, call);
   }
+}
+
+function executed(tool: ToolDefinition, effect: boolean, result: unknown): unknown {
+  const later = pendingOf(result);
+  return later ? marked(later.terms, checkedResult({ name: tool.name }, { effect: true, undo: false }, later.receipt)) : checkedResult(tool, { effect, undo: false }, result);
 }
 
 function parsed(tool: ToolDefinition, given: unknown): unknown {

@@ -171,5 +171,6 @@ async function claim(deps: HandsDeps, { runId, epoch, need }: Asked<CallNeed>, a
 
 function known(need: Asked<CallNeed>['need'], outcome: Outcome): CallResult {
   if (outcome.kind === 'refused') return { kind: 'failed', failure: outcome.failure, sent: true };
-  return { kind: 'succeeded', output: outcome.output, summary: outcome.summary || need.tool, via: 'ledger', settled: true };
+  const done = { output: outcome.output, summary: outcome.summary || need.tool, via: 'ledger' as const, settled: true };
+  return outcome.pending ? { kind: 'pending', ...done, terms: outcome.pending } : { kind: 'succeeded', ...done };
 }

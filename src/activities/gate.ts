@@ -2,6 +2,7 @@
 // gone, what the outside knows of the key, and whether resource version and premises still hold. Only looks; the law judges.
 // Throws when ledger or journal cannot be read, so that Temporal looks again; a tool's own trouble is evidence.
 import { canonical, type Json } from '../core/canonical';
+import { pendingOf } from '../core/pending';
 import { LIMITS, type ArtifactRef } from '../core/run';
 import type { Asked } from '../core/wire';
 import type { GateEvidence, GateNeed } from '../core/world';
@@ -39,7 +40,7 @@ export function makeGate(deps: HandsDeps): (asked: Asked<GateNeed>) => Promise<G
 
 function ledgerEvidence(deps: HandsDeps, row: LedgerRow | null): GateEvidence['ledger'] {
   if (!row) return { state: 'none' };
-  if (row.outcome?.kind === 'done') return { state: 'done', output: row.outcome.output, summary: row.outcome.summary };
+  if (row.outcome?.kind === 'done') return { state: 'done', output: row.outcome.output, summary: row.outcome.summary, ...(row.outcome.pending ? { pending: row.outcome.pending } : {}) };
   if (row.outcome?.kind === 'refused') return { state: 'refused', failure: row.outcome.failure };
   if (row.state === 'released') return { state: 'released' };
   const ownerGone = deps.ownerGone(row.owner);
@@ -70,10 +71,11 @@ async function lookUp(deps: HandsDeps, question: Asking, row: LedgerRow | null):
     const answer = await answerInTime(tool.lookUp({ key: asked.need.key, args, since: row?.firstClaimedAt ?? 0 }, call));
     if (answer.found === false) return { kind: 'absent' };
     if (answer.found === 'cannot-say') return { kind: 'cannot-say', why: oneLine(answer.why, LIMITS.errorBytes) };
-    const value = redactJson(JSON.parse(canonical(answer.output)) as Json);
+    const later = pendingOf(answer.output);
+    const value = redactJson(JSON.parse(canonical(later ? later.receipt : answer.output)) as Json);
     const summary = summaryOf(tool.name, value);
     const output = await storeOutput(deps.artifacts, value, { name: `${asked.need.callId}-${tool.name}.json`, summary });
-    return { kind: 'found', output, summary, reference: oneLine(answer.reference ?? asked.need.key, LIMITS.summaryBytes) };
+    return { kind: 'found', output, summary, reference: oneLine(answer.reference ?? asked.need.key, LIMITS.summaryBytes), ...(later ? { pending: later.terms } : {}) };
   } catch (error) {
     return { kind: 'cannot-say', why: failureOf(error).message };
   }

@@ -5,6 +5,7 @@ import { makeAppend, makeRead } from './append';
 import { makeCall } from './call';
 import { cancelSelf } from './cancel-self';
 import { makeCheckpoint } from './checkpoint';
+import { makeCollect } from './collect';
 import type { HandsDeps } from './deps';
 import { makeGate } from './gate';
 import { guarded, guardedHand, quiet } from './guard';
@@ -34,6 +35,7 @@ export function makeHands(given: HandsDeps): Hands {
     gate: guardedHand((asked) => gate(fromWire('gate', asked))),
     // A checkpoint is the fold of the journal, byte for byte (I10).
     checkpoint: quiet(makeCheckpoint(given)),
+    collect: guardedHand(makeCollect(deps)),
     cancelSelf,
   };
 }

@@ -3,6 +3,7 @@
 // be told is `unknown`, and the claim stays for the gate. Never throws.
 import type { Json } from '../core/canonical';
 import type { ErrorClass, Failure } from '../core/failure';
+import { pendingOf, type PendingTerms } from '../core/pending';
 import type { ArtifactRef, Output } from '../core/run';
 import type { Asked } from '../core/wire';
 import type { CallNeed, CallResult } from '../core/world';
@@ -35,7 +36,7 @@ export function run(deps: HandsDeps, attempt: Attempt): Promise<CallResult> {
 
 async function attempted(deps: HandsDeps, attempt: Attempt, watch: Watch): Promise<CallResult> {
   const { claim, inputRef, asked: { need, runId } } = attempt;
-  let value: Json;
+  let result: Result;
   let sending = false;
   try {
     const call = await toolCallOf(deps, {
@@ -45,7 +46,7 @@ async function attempted(deps: HandsDeps, attempt: Attempt, watch: Watch): Promi
     if (watch.signal.aborted || tooLate(attempt)) return await givenUp(deps, claim, watch);
     sending = true;
     crashPoint('call:sending', need.tool);
-    value = checked(attempt, await inTime(send(attempt, call, undo), watch));
+    result = checked(attempt, await inTime(send(attempt, call, undo), watch));
   } catch (error) {
     if (!sending && watch.signal.aborted) return givenUp(deps, claim, watch);
     if (error instanceof LeftBehind && claim) {
@@ -59,7 +60,7 @@ async function attempted(deps: HandsDeps, attempt: Attempt, watch: Watch): Promi
     return because(await failedEffect(deps, attempt, claim, fault, sending), fault, watch);
   }
   crashPoint('call:sent', need.tool);
-  return kept(deps, attempt, value);
+  return kept(deps, attempt, result);
 }
 
 /** Says how an attempt failed that came to its end by itself; one that was told to stop or lost its lease has not failed. */
@@ -149,7 +150,7 @@ async function failedEffect(deps: HandsDeps, { tool }: Attempt, claim: Claim, fa
 }
 
 /** The effect took place: keep its result, then settle, then answer small. */
-async function kept(deps: HandsDeps, attempt: Attempt, value: Json): Promise<CallResult> {
+async function kept(deps: HandsDeps, attempt: Attempt, { value, terms }: Result): Promise<CallResult> {
   const { tool, claim, asked: { need } } = attempt;
   const summary = summaryOf(tool.name, value);
   let output: Output;
@@ -161,9 +162,10 @@ async function kept(deps: HandsDeps, attempt: Attempt, value: Json): Promise<Cal
   }
   crashPoint('call:blob', need.tool);
   const artifacts = artifactsIn(value);
-  const done = { kind: 'succeeded' as const, output, summary, via: 'sent' as const, ...(artifacts.length > 0 ? { artifacts } : {}) };
+  const about = { output, summary, via: 'sent' as const, ...(artifacts.length > 0 ? { artifacts } : {}) };
+  const done = terms ? { kind: 'pending' as const, ...about, terms } : { kind: 'succeeded' as const, ...about };
   if (!claim) return { ...done, settled: true };
-  const settled = await settle(deps, claim, { kind: 'done', output, summary });
+  const settled = await settle(deps, claim, { kind: 'done', output, summary, ...(terms ? { pending: terms } : {}) });
   crashPoint('call:settled', need.tool);
   return { ...done, settled };
 }
@@ -208,4 +210,12 @@ function renewal(deps: HandsDeps, { key, fence, leaseMs }: Claim): () => Promise
   };
 }
 
-const checked = ({ tool, claim, asked }: Attempt, result: unknown): Json => checkedResult(tool, { effect: claim !== null, undo: asked.need.undoOf !== undefined }, result);
+/** What a tool came to: its result, or what the outside said when it accepted, with the terms under which the result comes. */
+interface Result { value: Json; terms?: PendingTerms }
+
+function checked({ tool, claim, asked }: Attempt, result: unknown): Result {
+  const [later, undo] = [pendingOf(result), asked.need.undoOf !== undefined];
+  if (!later) return { value: checkedResult(tool, { effect: claim !== null, undo }, result) };
+  // No schema is declared for a receipt. What takes an effect back is done when it is accepted.
+  return { value: checkedResult({ name: tool.name }, { effect: true, undo }, later.receipt), ...(undo ? {} : { terms: later.terms }) };
+}

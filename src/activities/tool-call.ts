@@ -3,7 +3,7 @@
 import { Context } from '@temporalio/activity';
 import type { Json } from '../core/canonical';
 import { ToolError } from '../core/failure';
-import { majorOf } from '../core/keys';
+import { callbackIdOf, majorOf } from '../core/keys';
 import type { ArtifactRef } from '../core/run';
 import type { ToolCall, ToolDefinition } from '../ports/tool';
 import type { HandsDeps } from './deps';
@@ -21,6 +21,7 @@ export async function toolCallOf(deps: HandsDeps, about: CallAbout): Promise<Too
   const names = { runId: about.runId, callId: about.callId, attempt: about.attempt };
   return {
     ...rest,
+    callbackId: CALL_ID.test(about.callId) ? callbackIdOf(about.runId, about.callId) : '',
     input: withSecrets(spec.input ?? null, deps.secret),
     artifacts: {
       read: (ref) => deps.artifacts.read(ref.sha256),
@@ -32,6 +33,9 @@ export async function toolCallOf(deps: HandsDeps, about: CallAbout): Promise<Too
     log: (message) => deps.log(oneLine(message, 4_096), names),
   };
 }
+
+/** While a step is prepared its call has no number yet. */
+const CALL_ID = /^c[1-9][0-9]*$/;
 
 /** A run's input with its `{"$secret": name}` filled in; a secret that is not set here stays a name, and its tool can say so. */
 function withSecrets(value: Json, secret: (name: string) => string): Json {

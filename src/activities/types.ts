@@ -5,7 +5,7 @@ import type { RunEvent } from '../core/events';
 import type { Checked, May } from '../core/proof';
 import type { RunInput } from '../core/run';
 import type { State } from '../core/state';
-import type { CallNeed, CallResult, CheckpointResult, GateEvidence, GateNeed, ModelNeed, ModelResult, PrepareNeed, PrepareResult } from '../core/world';
+import type { CallNeed, CallResult, CheckpointResult, CollectNeed, CollectResult, GateEvidence, GateNeed, ModelNeed, ModelResult, PrepareNeed, PrepareResult } from '../core/world';
 import type { AppendAnswer, AppendRequest } from '../core/append';
 import type { Wire } from '../core/wire';
 
@@ -26,6 +26,9 @@ export type OpenAnswer = { worker: WorkerFacts } & (
   | { kind: 'refused'; why: string }
 );
 
+/** Which events of a callback are put together. */
+export type CollectRequest = { runId: string } & Pick<CollectNeed, 'callbackId' | 'since' | 'count' | 'expect'>;
+
 /** The activities by their names in history. */
 export interface Hands {
   open(input: RunInput): Promise<OpenAnswer>;
@@ -37,5 +40,6 @@ export interface Hands {
   call(asked: Wire<CallNeed>): Promise<CallResult>;
   gate(asked: Wire<GateNeed>): Promise<GateEvidence>;
   checkpoint(request: { runId: string; version: number }): Promise<CheckpointResult>;
+  collect(request: CollectRequest): Promise<CollectResult>;
   cancelSelf(): Promise<void>;
 }

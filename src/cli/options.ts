@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import type { Command } from 'commander';
 import type { Json } from '../core/canonical';
-import { durationMs } from '../core/rules/plan-reading';
+import { durationMs } from '../core/rules/duration';
 import type { Actor, Budget } from '../core/run';
 import { EXIT, Stop } from './exit';
 

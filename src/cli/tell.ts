@@ -21,7 +21,8 @@ const TELL: Teller = {
   PlanRejected: (d) => d.reasons.join(' '),
   CallPrepared: (d) => `${d.callId} ${d.tool}: policy says ${d.policy.decision} (${d.policy.rule})`,
   ToolCallRequested: (d) => `${d.callId} ${d.tool} ${d.version}${again(d.attempt)}${d.key ? ` key ${d.key.slice(0, 15)}…` : ''}`,
-  ToolCallSucceeded: (d) => `${d.callId} ${d.summary}${d.via === 'sent' ? '' : ` (known from ${d.via}, not sent again)`}`,
+  ToolCallSucceeded: (d) => `${d.callId} ${d.summary}${d.via === 'sent' || d.via === 'callback' || d.via === 'default' ? '' : ` (known from ${d.via}, not sent again)`}`,
+  ToolCallPending: (d) => `${d.callId} accepted, its result comes later: ${d.summary}${d.via === 'sent' || d.via === 'callback' ? '' : ` (known from ${d.via}, not sent again)`}`,
   ToolCallFailed: (d) => `${d.callId} ${d.failure.class}: ${d.failure.message}`,
   ToolCallUnknown: (d) => `${d.callId} ${d.why}`,
   RetryScheduled: (d) => `${d.callId || (d.stepId ?? '')} again in ${d.delayMs} ms (${d.class})`,
@@ -38,6 +39,9 @@ const TELL: Teller = {
   GrantGiven: (d) => `${d.grantId} by ${d.by.id}: ${wordsOfGrant(d)}`,
   GrantRevoked: (d) => `${d.grantId} by ${d.actor.id}`,
   WaitReminded: (d) => `${d.waitId}, ${d.n === 1 ? 'once' : `${d.n} times`} so far`,
+  CallbackAwaited: (d) => `${d.callbackId} for ${d.callId ?? d.stepId ?? ''}${d.expect === null ? '' : `, ${count(d.expect, 'item')}`}${d.expiresAt === null ? '' : `, until ${iso(d.expiresAt)}, then ${d.onDeadline.then}`}`,
+  CallbackReceived: (d) => `${d.callbackId} event ${d.eventId}${d.item === undefined ? '' : ` item ${d.item}`}: ${outputOf(d.payload)}`,
+  CallbackExpired: (d) => `${d.callbackId} after ${count(d.came, 'event')}${d.partial ? ', goes on with these' : ''}`,
   WaitStarted: (d) => `${d.stepId} until ${iso(d.wakeAt)}`,
   WaitSatisfied: (d) => d.stepId,
   QuestionOpened: (d) => `${d.questionId} ${d.question}`,
@@ -74,7 +78,7 @@ const DECIDED: Record<GateDecision, string> = {
 function recoveryWords({ findings, decision, unsure }: EventData['RecoveryChecked']): string {
   const evidence = findings.find((finding) => finding.question === 4)?.evidence ?? '';
   const [, ledger = '', lookUp = '', why = ''] = /^ledger (\S+), look-up (\S+): (.*)$/s.exec(evidence) ?? [];
-  const seen = LOOK_UP[lookUp] ?? LEDGER[ledger] ?? evidence;
+  const seen = why === 'the outside has called back' ? why : LOOK_UP[lookUp] ?? LEDGER[ledger] ?? evidence;
   const because = decision === 'record' || decision === 'send' || seen === evidence ? '' : ` (${why})`;
   return `${ledger === 'done' || ledger === 'refused' ? LEDGER[ledger] : seen}; ${DECIDED[decision] ?? decision}${unsure ? ' under its key' : ''}${because}`;
 }

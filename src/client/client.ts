@@ -10,6 +10,7 @@ import type { State } from '../core/state';
 import { KeysError, type DecisionKeys } from '../ports/decision-keys';
 import type { ListQuery } from '../ports/journal';
 import { atDoor, makeToken, type TokenRequest } from './authority';
+import { sendCallback, type CallbackEvent } from './callback';
 import { executionOf, taskFailureOf, type ExecutionView } from './execution';
 import { exportRun, type ExportLine } from './export';
 import { eventsOf, inboxOf, listRuns, resultOf, rowOf, runOfWait, stateOf, watchRun, type WatchOptions } from './reads';
@@ -32,6 +33,11 @@ export interface LonghaulClient {
   message(runId: string, body: MessageBody, from: From): Promise<Delivery>;
   /** A token with which somebody decides once, from elsewhere. Throws ClientError `unknown-wait`, KeysError without keys. */
   token(runId: string, request: TokenRequest): Promise<{ token: string; claims: Claims }>;
+  /**
+   * Tells a run what the outside says of a request that it had accepted, or of a step that waits for it. Same event id, same event.
+   * Throws ClientError `unknown-wait` when no run gave out this id.
+   */
+  callback(callbackId: string, event: CallbackEvent, from: Omit<From, 'messageId'>): Promise<Delivery & { runId: string }>;
   cancel(runId: string, reason: string, from: From): Promise<Delivery>;
   list(query?: Partial<ListQuery>): Promise<RunRow[]>;
   /** Everything that people are asked for, soonest end first. */
@@ -69,6 +75,10 @@ export function createClient(options: ClientOptions): LonghaulClient {
     },
     message,
     token: (runId, request) => makeToken(stores, keysOf(options), runId, request),
+    callback: async (callbackId, event, from) => {
+      await options.secrets?.();
+      return sendCallback(sender, callbackId, event, from);
+    },
     cancel: (runId, reason, from) => message(runId, { kind: 'cancel', reason }, from),
     list: (query = {}) => listRuns(stores, query),
     inbox: () => inboxOf(stores),

@@ -43,12 +43,6 @@ export async function* eventsOf({ journal }: ClientStores, runId: string, after 
   }
 }
 
-/** The event that this idempotency key stands on, or null. */
-export async function eventByKey(stores: ClientStores, runId: string, key: string): Promise<RunEvent | null> {
-  for await (const event of eventsOf(stores, runId)) if (event.idempotencyKey === key) return event;
-  return null;
-}
-
 /** State of a run, folded from its newest readable checkpoint and the events after it. */
 export async function stateOf(stores: ClientStores, runId: string): Promise<State> {
   await rowOf(stores, runId);

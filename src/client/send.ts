@@ -5,7 +5,7 @@ import { contentOf } from '../core/decide';
 import type { RunEvent } from '../core/events';
 import type { Message, MessageAnswer } from '../core/message';
 import { faultOfMessage, MESSAGE, workflowIdOf } from '../messages';
-import { eventByKey, rowOf } from './reads';
+import { rowOf } from './reads';
 import { isOver } from './start';
 import { isNotFound, isUnreachable, refusalOf, wordsOf, type Temporal } from './temporal';
 import { secretIn } from '../ports/redaction';
@@ -122,8 +122,9 @@ async function outcome(stores: ClientStores, runId: string, message: Message): P
   return isOver(row) ? known(message, closed(row)) : null;
 }
 
-async function recorded(stores: ClientStores, runId: string, message: Message): Promise<Delivery | null> {
-  const event = await eventByKey(stores, runId, `msg:${message.messageId}`);
+/** What the journal answers about a message; null when it does not hold it. */
+export async function recorded(stores: ClientStores, runId: string, message: Message): Promise<Delivery | null> {
+  const event = await stores.journal.byKey(runId, `msg:${message.messageId}`);
   return event && known(message, answerOf(event, message));
 }
 

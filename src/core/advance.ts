@@ -2,10 +2,11 @@
 // need at a time (I2: its event is written before the world is asked). Called until nothing is new; every call makes progress.
 import { draft } from './draft';
 import type { Draft } from './events';
-import { callOf, isReady, mayBegin } from './lookups';
+import { callbacksOf, callOf, isFull, isReady, mayBegin } from './lookups';
 import { needsOf } from './needs';
 import { expireApproval } from './rules/approvals';
 import { breach } from './rules/budgets';
+import { expireCallback } from './rules/callbacks';
 import { cancelProgress } from './rules/cancellation';
 import { endOrStop, skipOne } from './rules/ending';
 import { remind } from './rules/reminders';
@@ -39,9 +40,12 @@ function deadlines(state: State, now: number): Draft[] {
   if (approval) return expireApproval(state, approval, now);
   const question = byId(state.questions).find((asked) => asked.expiresAt !== null && asked.expiresAt <= now);
   if (question) return expireQuestion(state, question, now);
-  const step = state.steps.find((one) => one.action.type === 'wait' && one.status === 'active' && (one.wakeAt ?? 0) <= now);
+  const step = state.steps.find((one) => one.action.type === 'wait' && 'forMs' in one.action && one.status === 'active' && (one.wakeAt ?? 0) <= now);
   if (step) return wake(step);
-  for (const asked of [...byId(state.approvals), ...byId(state.questions)]) {
+  const awaited = callbacksOf(state).filter((entry) => entry.open && !isFull(entry));
+  const silent = awaited.find((entry) => entry.expiresAt !== null && entry.expiresAt <= now);
+  if (silent) return expireCallback(state, silent, now);
+  for (const asked of [...byId(state.approvals), ...byId(state.questions), ...awaited]) {
     const reminder = remind(asked, now);
     if (reminder) return [reminder];
   }

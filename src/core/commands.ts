@@ -5,7 +5,7 @@ import type { Message, MessageAnswer } from './message';
 import type { AgentManifest, Actor, ArtifactRef, Budget, Pins } from './run';
 import type { PlanPatch } from './plan';
 import type { Checked } from './proof';
-import type { CallResult, CheckpointResult, GateEvidence, ModelResult, PrepareResult } from './world';
+import type { CallResult, CheckpointResult, CollectResult, GateEvidence, ModelResult, PrepareResult } from './world';
 
 /** What `open` found for a run that has no event yet. */
 export interface FreshRun {
@@ -25,6 +25,7 @@ export type Command =
   | { type: 'CallReturned'; callId: string; attempt: number; result: CallResult }
   | { type: 'GateReturned'; callId: string; n: number; evidence: GateEvidence }
   | { type: 'TimerFired'; name: string; dueAt: number }
+  | { type: 'CollectReturned'; callbackId: string; result: CollectResult }
   | { type: 'CheckpointReturned'; result: CheckpointResult }
   /** `checked`: what a hand found out about the token that came with the message. */
   | { type: 'Message'; message: Message; checked?: Checked }
@@ -44,6 +45,7 @@ export function identityOf(command: Command): string {
     case 'CallReturned': return `call:${command.callId}#${command.attempt}`;
     case 'GateReturned': return `gate:${command.callId}#${command.n}`;
     case 'TimerFired': return `timer:${command.name}@${command.dueAt}`;
+    case 'CollectReturned': return `collect:${command.callbackId}`;
     case 'CheckpointReturned': return command.result.kind === 'saved' ? `checkpoint:${command.result.version}` : 'checkpoint:failed';
     case 'Message': return `msg:${command.message.messageId}`;
     case 'Cancel': return 'cancel';

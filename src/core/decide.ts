@@ -7,6 +7,7 @@ import { EVENT_SCHEMA } from './events';
 import type { Message } from './message';
 import { approve, reject } from './rules/approvals';
 import { judged } from './rules/authority';
+import { collected, receive } from './rules/callbacks';
 import { callReturned, prepareReturned } from './rules/calls';
 import { requestCancel } from './rules/cancellation';
 import { modelReturned } from './rules/models';
@@ -29,6 +30,7 @@ export function decide(state: State, command: Command, now: number): Decision {
     case 'PrepareReturned': return prepareReturned(state, command.stepId, command.n, command.result, now);
     case 'CallReturned': return callReturned(state, command.callId, command.attempt, command.result, now);
     case 'GateReturned': return gateReturned(state, command.callId, command.n, command.evidence, now);
+    case 'CollectReturned': return collected(state, command.callbackId, command.result);
     case 'TimerFired': return nothing;
     case 'CheckpointReturned': return command.result.kind === 'saved' && command.result.version > state.checkpointed
       ? only([draft('CheckpointSaved', { version: command.result.version, ref: command.result.ref })]) : nothing;
@@ -73,6 +75,7 @@ function received(state: State, { message: given, checked }: Extract<Command, { 
     case 'edit': return edit(state, message, body.approvalId, body.args, now);
     case 'revoke': return revoke(state, message, body.grantId);
     case 'answer': return answerQuestion(state, message, body.questionId, body.answer, now);
+    case 'callback': return receive(state, message, body);
     case 'cancel': return people.cancel(state, message, body.reason, now);
     case 'pause': return people.pause(state, message, body.reason);
     case 'resume': return people.resume(state, message);

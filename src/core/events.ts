@@ -63,7 +63,9 @@ export interface EventData {
     callId: string; callSeq: number; stepId?: string; tool: string; version: string; key: string; attempt: number;
     argsDigest?: string; approvalId?: string; undoOf?: string; ledgerIncarnation: string; reserved: Usage;
   };
-  ToolCallSucceeded: { callId: string; attempt: number; output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'person'; settled: boolean };
+  ToolCallSucceeded: { callId: string; attempt: number; output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'person' | 'callback' | 'default'; settled: boolean };
+  /** The outside has accepted the request, which is the call's effect; its result comes by callbacks. `output`: what it said. */
+  ToolCallPending: { callId: string; attempt: number; output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'callback'; settled: boolean };
   ToolCallFailed: { callId: string; attempt: number; failure: Failure; sent: boolean; final: boolean };
   /** `cause`: how the attempt failed; it counts as a failure once the gate finds that it may be made again. */
   ToolCallUnknown: { callId: string; attempt: number; why: string; cause?: Cause };
@@ -91,6 +93,13 @@ export interface EventData {
   GrantRevoked: { grantId: string; actor: Actor };
   /** `n` reminders are due by now; several that fell due while nothing ran are one event. */
   WaitReminded: { waitId: string; n: number };
+
+  /** A call (`callId`) or a step of the plan waits to be called back: for one plain result (`expect` null), or for the items of a batch. */
+  CallbackAwaited: { callbackId: string; callId?: string; stepId?: string; expect: number | null; expiresAt: number | null; onDeadline: OnDeadline };
+  /** Names no call: what the run waits for in a call is not changed by it. It may come before the call's own answer. */
+  CallbackReceived: { callbackId: string; eventId: string; item?: string; payload: Output; actor: Actor };
+  /** Nothing is taken any more. `partial`: the run goes on with what has come. */
+  CallbackExpired: { callbackId: string; why: 'deadline' | 'ended'; came: number; partial: boolean };
 
   WaitStarted: { waitId: string; stepId: string; wakeAt: number };
   WaitSatisfied: { waitId: string; stepId: string };

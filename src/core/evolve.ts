@@ -1,6 +1,7 @@
 // evolve(state, event) -> state: what happened. The only place where state is computed (I3); total: it never throws, whatever
 // the order of events. Byte-equal in the live run, from a checkpoint and offline (I10). The folds stand by noun in folds/.
 import type { EventOf, EventType, RunEvent } from './events';
+import * as callbacks from './folds/callbacks';
 import * as calls from './folds/calls';
 import { type Fold, keep, last } from './folds/parts';
 import * as plan from './folds/plan';
@@ -23,6 +24,7 @@ const FOLDS: { [T in EventType]: Fold<T> } = {
   ApprovalRequested: waits.approvalRequested, ApprovalGranted: waits.approvalGranted, ApprovalRejected: waits.approvalRejected,
   ApprovalExpired: waits.approvalExpired, ApprovalVoided: waits.approvalVoided,
   CallEdited: waits.callEdited, EditRefused: waits.editRefused, GrantGiven: waits.grantGiven, GrantRevoked: waits.grantRevoked, WaitReminded: waits.waitReminded,
+  ToolCallPending: callbacks.toolCallPending, CallbackAwaited: callbacks.callbackAwaited, CallbackReceived: callbacks.callbackReceived, CallbackExpired: callbacks.callbackExpired,
   WaitStarted: waits.waitStarted, WaitSatisfied: waits.waitSatisfied,
   QuestionOpened: waits.questionOpened, QuestionAnswered: waits.questionAnswered, QuestionExpired: waits.questionExpired,
   FactConfirmed: run.factConfirmed, ArtifactProduced: run.artifactProduced,

@@ -25,6 +25,15 @@ export function askId(kind: 'approval' | 'question' | 'decision', runId: string,
 /** Id of the grant that a person gives with an approval; unique over runs, since the approval's id is. */
 export const grantIdOf = (approvalId: string, actorId: string): string => `g-${sha256Hex(`grant|${approvalId}|${actorId}`).slice(0, 12)}`;
 
+/**
+ * Id under which the outside calls back: `what` is the call (`c7`), or the step that waits and how often it was opened (`paid#1`).
+ * Known before the request leaves, the same for every attempt, unique over runs.
+ */
+export const callbackIdOf = (runId: string, what: string): string => `cb-${sha256Hex(`callback|${runId}|${what}`).slice(0, 24)}`;
+
+/** Id of the message that carries one event of a callback: the same event is the same message, through whatever door it comes. */
+export const callbackMessageId = (callbackId: string, eventId: string): string => `cb-${sha256Hex(`event|${callbackId}|${eventId}`).slice(0, 32)}`;
+
 /** Deterministic fraction in [0, 1) from a run's seed and a position: the only jitter in the law. */
 export function fractionOf(seed: string, position: string): number {
   return parseInt(sha256Hex(`${seed}|${position}`).slice(0, 8), 16) / 0x1_0000_0000;

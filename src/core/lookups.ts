@@ -2,7 +2,8 @@
 // Pure and cheap: rules, folds and needs share them.
 import { usesOf } from './rules/binding';
 import type { Output, ToolManifest } from './run';
-import type { CallState, State, StepState } from './state';
+import { callbackIdOf } from './keys';
+import type { CallState, CallbackState, State, StepState } from './state';
 import type { CallArgs } from './world';
 
 /** The entry of a record under a name from outside; names such as `constructor` lead to nothing. */
@@ -89,6 +90,18 @@ export const ledgerOf = (state: State, call: CallState): string => call.ledgerIn
 /** Is this a call whose effect may have taken place although nothing is recorded? */
 export const mayHaveHappened = (call: CallState): boolean => call.effect !== 'none'
   && (call.unsure === true || call.phase === 'sent' || call.phase === 'doubt' || call.phase === 'person');
+
+/** What is awaited, or has come early, under this id. */
+export const callbackOf = (state: State, callbackId: string): CallbackState | undefined => entryOf(state.callbacks ?? {}, callbackId);
+
+export const callbacksOf = (state: State): CallbackState[] => Object.values(state.callbacks ?? {}).sort((a, b) => (a.callbackId < b.callbackId ? -1 : 1));
+
+/** Nothing more is taken: everything has come, or the time is over. What came is put together next. */
+export const isFull = ({ open, over, items, expect }: CallbackState): boolean => over === true || (open && items.length >= (expect ?? 1));
+
+/** The open call whose outside would call back under this id. */
+export const callCalledBack = (state: State, callbackId: string): CallState | undefined =>
+  callsOf(state).find((call) => call.kind === 'tool' && call.undoOf === undefined && call.attempt > 0 && callbackIdOf(state.runId, call.callId) === callbackId);
 
 /** Does anything wait for a person? */
 export function waitsForPerson(state: State): boolean {

@@ -8,6 +8,8 @@ export type MessageBody =
   | { kind: 'edit'; approvalId: string; args: Output }
   | { kind: 'revoke'; grantId: string }
   | { kind: 'answer'; questionId: string; answer: Output }
+  /** One event from outside. `item`: which one of a batch; the event's own id where it is left out. */
+  | { kind: 'callback'; callbackId: string; eventId: string; item?: string; payload: Output }
   | { kind: 'cancel'; reason: string }
   | { kind: 'pause'; reason: string }
   | { kind: 'resume' }

@@ -2,13 +2,13 @@
 // conductor starts what is needed and not in flight, and cancels what is in flight and no longer needed. `begun: false` marks
 // a need whose event is still to be written (I2); `advance` writes it.
 import { callIdOf, callKey, majorOf } from './keys';
-import { LAST_LOOKS_MS, argsOfCall, argsOfOutput, argsOfStep, callsOf, isReady, isSettled, ledgerOf, mayBegin, stepOf, toolOf } from './lookups';
+import { LAST_LOOKS_MS, argsOfCall, argsOfOutput, argsOfStep, callbacksOf, callsOf, isFull, isReady, isSettled, ledgerOf, mayBegin, stepOf, toolOf } from './lookups';
 import { signaturesOf } from './rules/authority';
 import { termsFor } from './rules/grants';
-import { nextReminder } from './rules/reminders';
+import { idOf, nextReminder } from './rules/reminders';
 import type { ToolManifest } from './run';
-import type { CallState, EffectDone, State, StepState } from './state';
-import type { CallNeed, CheckpointNeed, GateNeed, ModelNeed, Need, PrepareNeed, TimerNeed } from './world';
+import type { CallbackState, CallState, EffectDone, State, StepState } from './state';
+import type { CallNeed, CheckpointNeed, CollectNeed, GateNeed, ModelNeed, Need, PrepareNeed, TimerNeed } from './world';
 
 /** All needs of a state at `now`, in a fixed order: what is under way first, then what may begin. */
 export function needsOf(state: State, now: number): Need[] {
@@ -48,7 +48,12 @@ function underWay(state: State, now: number): Need[] {
     else if (call.phase === 'sent' && call.undoOf !== undefined) out.push(request(state, call, call.attempt, true));
     else if (call.phase === 'doubt' && call.dueAt <= now) out.push(gateNeed(state, call));
   }
+  for (const entry of callbacksOf(state)) if (entry.open && isFull(entry)) out.push(collectNeed(entry));
   return out;
+}
+
+function collectNeed({ callbackId, since, items, expect }: CallbackState): CollectNeed {
+  return { kind: 'collect', id: `collect:${callbackId}`, begun: true, callbackId, since, count: items.length, expect, summary: `what came by ${callbackId}` };
 }
 
 function nextAttempt(state: State, call: CallState): Need {
@@ -146,9 +151,11 @@ function timers(state: State, now: number): TimerNeed[] {
     ...(callsOf(state).some((call) => call.phase === 'doubt') ? [timer('looks', state.cancel.deadline + LAST_LOOKS_MS, 'last looks')] : [])].filter((need) => need.dueAt > now);
   for (const approval of Object.values(state.approvals)) out.push(timer(`approval:${approval.approvalId}`, approval.expiresAt, 'approval expires'));
   for (const question of Object.values(state.questions)) if (question.expiresAt !== null) out.push(timer(`question:${question.questionId}`, question.expiresAt, 'question expires'));
-  for (const asked of [...Object.values(state.approvals), ...Object.values(state.questions)]) {
+  const awaited = callbacksOf(state).filter((entry) => entry.open && !isFull(entry));
+  for (const entry of awaited) if (entry.expiresAt !== null) out.push(timer(`callback:${entry.callbackId}`, entry.expiresAt, 'time for callbacks ends'));
+  for (const asked of [...Object.values(state.approvals), ...Object.values(state.questions), ...awaited]) {
     const dueAt = nextReminder(asked);
-    if (dueAt !== null) out.push(timer(`remind:${'approvalId' in asked ? asked.approvalId : asked.questionId}`, dueAt, 'reminder'));
+    if (dueAt !== null) out.push(timer(`remind:${idOf(asked)}`, dueAt, 'reminder'));
   }
   for (const step of state.steps) if (step.wakeAt !== undefined && !isSettled(step) && step.wakeAt > now) out.push(timer(`step:${step.id}`, step.wakeAt, step.title));
   return out.sort((a, b) => (a.id < b.id ? -1 : 1));

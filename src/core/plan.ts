@@ -23,7 +23,9 @@ export interface StepOutline {
     | { type: 'tool'; tool: string; args?: Json; argsRef?: ArtifactRef; at?: string[] }
     | { type: 'model'; prompt: string; args?: Json; argsRef?: ArtifactRef; at?: string[] }
     | { type: 'question'; question: string; deadlineMs?: number; onDeadline?: OnDeadline }
-    | { type: 'wait'; forMs: number };
+    | { type: 'wait'; forMs: number }
+    /** Until the outside calls back: `callback` says in words what is awaited. */
+    | { type: 'wait'; callback: string; expect?: number; deadlineMs?: number; onDeadline?: OnDeadline };
   premises?: Premise[];
   optional?: boolean;
   /** Steps whose outputs the arguments refer to with `$from`; always part of `dependsOn`. */

@@ -5,7 +5,7 @@ import type { Actor, ArtifactRef, Effect } from './run';
 /** One open wait as lists show it. */
 export interface WaitRow {
   waitId: string;
-  kind: 'approval' | 'question' | 'decision' | 'time' | 'retry' | 'blocked' | 'budget' | 'paused';
+  kind: 'approval' | 'question' | 'decision' | 'callback' | 'time' | 'retry' | 'blocked' | 'budget' | 'paused';
   /** One line: what the run waits for. */
   what: string;
   /** Who may answer; empty means anyone. */

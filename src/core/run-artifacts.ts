@@ -9,9 +9,11 @@ export function artifactsVouchedBy(event: RunEvent): string[] {
   switch (event.type) {
     case 'RunCreated': return idOf(event.data.inputRef);
     case 'ModelCallSucceeded': return refIn(event.data.output);
+    case 'ToolCallPending':
     case 'ToolCallSucceeded': return refIn(event.data.output);
     case 'StepCompleted': return refIn(event.data.output);
     case 'QuestionAnswered': return refIn(event.data.answer);
+    case 'CallbackReceived': return refIn(event.data.payload);
     case 'UserMessageReceived': return refIn(event.data.text);
     case 'CallPrepared': return idOf(event.data.previewRef);
     case 'ArtifactProduced': return idOf(event.data.ref);

@@ -42,6 +42,8 @@ export type CallPhase =
   | 'sent'
   /** In doubt: the gate looks once `dueAt` has come. */
   | 'doubt'
+  /** Accepted by the outside; its result comes by callbacks, and nothing is held. */
+  | 'waiting'
   /** A person decides. */
   | 'person'
   /** Failed, and another attempt is about to be scheduled. */
@@ -97,6 +99,23 @@ export interface ApprovalState {
 
 export interface QuestionState { questionId: string; stepId: string; question: string; expiresAt: number | null; onDeadline: OnDeadline; askedAt: number; who?: string[]; reminded?: number }
 
+/** What is waited for, or has come early. Payloads stand in the journal alone. */
+export interface CallbackState {
+  callbackId: string; callId?: string; stepId?: string;
+  /** False while only events have come and the call has not yet said what it waits for. */
+  open: boolean;
+  expect: number | null; expiresAt: number | null; onDeadline: OnDeadline; askedAt: number;
+  /** Digests of the items that have come, 16 hex digits each, in the order in which they came. */
+  items: string[];
+  /** Version of the run before the first event came: where reading begins. */
+  since: number;
+  /** An event came that named no item. */
+  plain?: true;
+  /** Its time is over, and the run goes on with what has come. */
+  over?: true;
+  reminded?: number;
+}
+
 /** An approval for a kind of call for the rest of the run. */
 export interface GrantState { grantId: string; tool: string; major: number; by: Actor; givenAt: number; until: number | null; where?: Record<string, string>; uses: number }
 
@@ -131,6 +150,8 @@ export interface State {
   grants?: GrantState[];
   questions: Record<string, QuestionState>;
   decisions: Record<string, DecisionState>;
+  /** Absent until the first. */
+  callbacks?: Record<string, CallbackState>;
   /** Capped lists, oldest first: arrays, since the order of an object's members does not survive canonical JSON. */
   remembered: Remembered[];
   /** Approvals, questions and decisions that are over: what a late answer hears. Capped. */

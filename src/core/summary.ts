@@ -1,8 +1,9 @@
 // How a run looks from outside: its status, what it waits for, its list row and its page. Pure projections of state, so that
 // lists, the inbox, search attributes and Temporal's Web UI all say the same.
 import { iso } from './iso';
-import { callsOf, isSettled, stepOf, toolOf } from './lookups';
+import { callbacksOf, callOf, callsOf, isFull, isSettled, stepOf, toolOf } from './lookups';
 import { budgetLeft } from './rules/budgets';
+import { wordsOfCallback } from './rules/callbacks';
 import { wordsOfGrant } from './rules/grants';
 import { LIMITS } from './run';
 import type { RunRow, WaitRow } from './row';
@@ -21,7 +22,7 @@ export function statusOf(state: State): RunRow['status'] {
 function busy(state: State): boolean {
   const prepares = state.steps.some((step) => step.status === 'pending' && step.action.type === 'tool'
     && step.dependsOn.every((id) => stepOf(state, id)?.status === 'done') && (step.wakeAt ?? 0) <= state.at);
-  return prepares || callsOf(state).some((call) => call.phase === 'sent' || (call.phase === 'doubt' && call.dueAt <= state.at));
+  return prepares || callbacksOf(state).some((entry) => entry.open && isFull(entry)) || callsOf(state).some((call) => call.phase === 'sent' || (call.phase === 'doubt' && call.dueAt <= state.at));
 }
 
 /** Everything that the run waits for, soonest end first. */
@@ -46,7 +47,19 @@ function asks(state: State): WaitRow[] {
     waitId: asked.decisionId, kind: 'decision', risk: toolOf(state, asked.tool)?.effect ?? 'irreversible', what: `whether ${asked.tool} ${asked.callId} happened: ${asked.why}`.slice(0, 300), who: [], until: null,
     then: 'nothing', since: asked.askedAt, command: `longhaul resolve ${runId} ${asked.callId} --happened REF | --not-happened | --give-up`,
   }));
-  return [...approvals, ...questions, ...decisions];
+  return [...approvals, ...questions, ...decisions, ...callbacks(state)];
+}
+
+function callbacks(state: State): WaitRow[] {
+  return callbacksOf(state).filter((entry) => entry.open && !isFull(entry)).map((entry): WaitRow => {
+    const { callbackId, callId, expect, expiresAt, onDeadline, askedAt } = entry;
+    const risk = callId === undefined ? undefined : toolOf(state, callOf(state, callId)?.tool ?? '')?.effect;
+    const then = expect !== null && onDeadline.then === 'continue' ? 'goes on with what has come' : onDeadline.then;
+    return {
+      waitId: callbackId, kind: 'callback', ...(risk ? { risk } : {}), ...reminded(entry), what: wordsOfCallback(state, entry).slice(0, 300), who: [], until: expiresAt, then: expiresAt === null ? 'nothing' : then,
+      since: askedAt, command: `longhaul callback ${callbackId} --event-id ID${expect === null ? '' : ' --item KEY'} --payload JSON`,
+    };
+  });
 }
 
 const reminded = (asked: { reminded?: number }): { reminded?: number } => (asked.reminded ? { reminded: asked.reminded } : {});

@@ -1,9 +1,10 @@
 // What a run needs from the world, and what the world answers: the vocabulary between the law and the hands.
 // Need ids are stable and derived from position: `model:c3#1`, `prepare:publish#1`, `call:c7#2`, `gate:c7#1`,
-// `timer:approval:a-12@99`, `checkpoint:120`. An answer becomes exactly one command (commands.ts).
+// `timer:approval:a-12@99`, `collect:cb-12`, `checkpoint:120`. An answer becomes exactly one command (commands.ts).
 import type { Json } from './canonical';
 import type { Cause, Failure } from './failure';
 import type { PolicyVerdict } from './events';
+import type { PendingTerms } from './pending';
 import type { Proof } from './proof';
 import type { Premise, PlanPatch } from './plan';
 import type { ArtifactRef, Effect, Output, Usage } from './run';
@@ -92,7 +93,10 @@ export interface TimerNeed { kind: 'timer'; id: string; begun: true; name: strin
 
 export interface CheckpointNeed { kind: 'checkpoint'; id: string; begun: true; version: number; summary: string }
 
-export type Need = ModelNeed | PrepareNeed | CallNeed | GateNeed | TimerNeed | CheckpointNeed;
+/** The events of a callback are put together from the journal: `count` of them, after version `since`. */
+export interface CollectNeed { kind: 'collect'; id: string; begun: true; callbackId: string; since: number; count: number; expect: number | null; summary: string }
+
+export type Need = ModelNeed | PrepareNeed | CallNeed | GateNeed | TimerNeed | CollectNeed | CheckpointNeed;
 
 // --- answers -----------------------------------------------------------------------------------------------------
 
@@ -113,6 +117,8 @@ export interface PremiseSeen { resource: string; expected: string; now: string; 
 
 export type CallResult =
   | { kind: 'succeeded'; output: Output; summary: string; via: 'sent' | 'ledger'; settled: boolean; artifacts?: { ref: ArtifactRef; role: string }[]; facts?: { key: string; value: Json }[] }
+  /** The outside has accepted the request; the result comes by callbacks. */
+  | { kind: 'pending'; output: Output; summary: string; via: 'sent' | 'ledger'; settled: boolean; terms: PendingTerms; artifacts?: { ref: ArtifactRef; role: string }[] }
   | { kind: 'failed'; failure: Failure; sent: boolean }
   /** The effect may have happened; nothing here can tell. `cause`: the attempt has ended, and this is how it failed. */
   | { kind: 'unknown'; why: string; cause?: Cause }
@@ -132,7 +138,7 @@ export interface GateEvidence {
   incarnation: string;
   ledger:
     | { state: 'none' | 'released' }
-    | { state: 'done'; output: Output; summary: string }
+    | { state: 'done'; output: Output; summary: string; pending?: PendingTerms }
     | { state: 'refused'; failure: Failure }
     | { state: 'live'; leaseUntil: number }
     /** `ownerLives`: its lease is over, but its process exists on this host and may still act. */
@@ -140,11 +146,14 @@ export interface GateEvidence {
   /** Database time at which the ledger was read. */
   now: number;
   lookUp:
-    | { kind: 'found'; output: Output; summary: string; reference: string }
+    | { kind: 'found'; output: Output; summary: string; reference: string; pending?: PendingTerms }
     | { kind: 'absent' } | { kind: 'cannot-say'; why: string } | { kind: 'none' } | { kind: 'not-asked' };
   resourceVersion: string | null | { error: string };
   premises: PremiseSeen[];
   honoursKey: boolean;
 }
+
+/** What came by a callback, as one value: the payload itself, or the list of a batch. */
+export interface CollectResult { output: Output; summary: string }
 
 export type CheckpointResult = { kind: 'saved'; version: number; ref: ArtifactRef } | { kind: 'failed'; why: string };

@@ -37,7 +37,9 @@ export interface JournalPort {
   raiseEpoch(runId: string, from: number): Promise<{ epoch: number; raised: boolean }>;
   row(runId: string): Promise<RunRow | null>;
   list(query: ListQuery): Promise<RunRow[]>;
-  /** The run that has this open or past wait (approval, question, decision id); null when no run ever had it. */
+  /** The event that this idempotency key stands on; null when there is none. */
+  byKey(runId: string, idempotencyKey: string): Promise<RunEvent | null>;
+  /** The run that has this open or past wait (approval, question, decision, callback id); null when no run ever had it. */
   runOfWait(waitId: string): Promise<string | null>;
   /**
    * Does the run vouch for this artifact: as its input, or by an event (core/run-artifacts.ts)? An id that only stands in the

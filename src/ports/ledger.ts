@@ -2,6 +2,7 @@
 // Contract suite: testing/contracts/ledger. Times are the database's own clock. Epochs fence claims, never settling (DESIGN 3).
 // I13: the claim is the last act before the send, so no claim for a key means that nobody has sent it.
 import type { Failure } from '../core/failure';
+import type { PendingTerms } from '../core/pending';
 import type { Output } from '../core/run';
 
 /** Who holds a claim: enough to tell a dead process from a slow one on the same host. */
@@ -24,7 +25,8 @@ export interface ClaimRequest {
 }
 
 export type Outcome =
-  | { kind: 'done'; output: Output; summary: string }
+  /** `pending`: the effect is that the outside accepted the request; its result comes by callbacks. */
+  | { kind: 'done'; output: Output; summary: string; pending?: PendingTerms }
   | { kind: 'refused'; failure: Failure };
 
 export type ClaimAnswer =

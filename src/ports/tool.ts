@@ -1,6 +1,7 @@
 // The contract between longhaul and a tool: what a tool declares and what it is handed when it runs.
 // Types only; adapters/tools holds `defineTool` and the runner. A tool without an effect class is irreversible.
 import type { Json } from '../core/canonical';
+import type { Pending } from '../core/pending';
 import type { ArtifactRef, Effect } from '../core/run';
 
 /** What one attempt at a call is given. */
@@ -12,6 +13,8 @@ export interface ToolCall {
   input: Json;
   /** Idempotency key for the outside; the same for every attempt at this call. Empty for tools without effect. */
   key: string;
+  /** Under this id the outside calls back when the tool answers `pending()`: give it along with the request. Empty while a call is prepared. */
+  callbackId: string;
   /** What `resourceVersion` answered when the call was prepared; null without one. Send it along (If-Match), so that the outside compares too. */
   resourceVersion: string | null;
   /** Aborted on cancel, on shutdown and when the lease of the call is lost. Hand it to fetch and child processes. */
@@ -32,9 +35,9 @@ export interface ToolArtifacts {
   write(bytes: Uint8Array | string, about: { mediaType: string; summary: string; name?: string }): Promise<ArtifactRef>;
 }
 
-/** Answer of a look-up by key: what the outside knows of an earlier attempt. `cannot-say` goes to a person. */
+/** Answer of a look-up by key: what the outside knows of an earlier attempt; what it has accepted and not finished is `pending()`. `cannot-say` goes to a person. */
 export type LookUpAnswer =
-  | { found: true; output: Json; reference?: string }
+  | { found: true; output: Json | Pending; reference?: string }
   | { found: false }
   | { found: 'cannot-say'; why: string };
 
@@ -48,6 +51,7 @@ export interface ToolDefinition<A = unknown, R = unknown> {
   output?: { parse(value: unknown): R };
   /** Default `irreversible`: the most careful class. */
   effect?: Effect;
+  /** Answers the result, or `pending()` when the outside has accepted the request and will call back. */
   execute(args: A, call: ToolCall): Promise<R>;
   /** Says whether an attempt with this key took effect. `since` is the time of the first claim in ms. */
   lookUp?(question: { key: string; args: A; since: number }, call: ToolCall): Promise<LookUpAnswer>;

@@ -4,7 +4,7 @@
 import type { Command } from '../core/commands';
 import type { CallResult, Need } from '../core/world';
 import { call, prepare, type Attempt, type Steps } from './simulator-hands';
-import { checkpoint, gate, model } from './simulator-looks';
+import { checkpoint, collect, gate, model } from './simulator-looks';
 import type { Stage } from './simulator-stage';
 
 interface Flight { need: Need; cancelled: boolean; attempt: Attempt | null; answered: boolean }
@@ -94,6 +94,7 @@ export class SimulatedFlights {
       case 'prepare': return { type: 'PrepareReturned', stepId: need.stepId, n: need.n, result: yield* prepare(stage, attempt, need) };
       case 'call': return { type: 'CallReturned', callId: need.callId, attempt: need.attempt, result: yield* call(stage, attempt, need) };
       case 'gate': return { type: 'GateReturned', callId: need.callId, n: need.n, evidence: yield* gate(stage, attempt, need) };
+      case 'collect': return { type: 'CollectReturned', callbackId: need.callbackId, result: yield* collect(stage, need) };
       case 'checkpoint': return { type: 'CheckpointReturned', result: yield* checkpoint(stage, runId, need) };
     }
   }
@@ -118,6 +119,7 @@ export class SimulatedFlights {
     this.ground.stage.trace(() => `worker-${attempt.process.pid} is lost under ${need.id}`);
     switch (need.kind) {
       case 'gate':
+      case 'collect':
       case 'checkpoint': return this.run(flight, need);
       case 'model': return this.answer(flight, { type: 'ModelReturned', callId: need.callId, attempt: need.attempt, result: { kind: 'failed', failure: LOST, usage: { calls: 1, tokens: 0, microUsd: 0, failures: 1 } } });
       case 'prepare': return this.answer(flight, { type: 'PrepareReturned', stepId: need.stepId, n: need.n, result: { kind: 'failed', failure: LOST } });
@@ -132,7 +134,7 @@ export class SimulatedFlights {
     if (flight.answered || this.ground.over() || this.flying.get(flight.need.id) !== flight) return;
     if (attempt && flight.attempt !== attempt) return;
     flight.answered = true;
-    if (flight.cancelled && flight.need.kind === 'gate') {
+    if (flight.cancelled && (flight.need.kind === 'gate' || flight.need.kind === 'collect')) {
       this.flying.delete(flight.need.id);
       return;
     }

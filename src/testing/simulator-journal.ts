@@ -63,7 +63,7 @@ export class SimulatedJournal {
 
   private keepAwaited({ type, data }: RunEvent): void {
     if (type === 'CancelRequested') for (const [callId, { undo }] of this.open) if (!undo) this.open.delete(callId);
-    if (!('callId' in data)) return;
+    if (!('callId' in data) || data.callId === undefined) return;
     if (type === 'ToolCallRequested') this.open.set(data.callId, { attempt: data.attempt, incarnation: data.ledgerIncarnation, undo: data.undoOf !== undefined });
     else this.open.delete(data.callId);
   }

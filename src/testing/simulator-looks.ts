@@ -6,7 +6,7 @@ import { fold } from '../core/evolve';
 import { initialState } from '../core/initial';
 import { toolOf } from '../core/lookups';
 import type { State } from '../core/state';
-import type { CheckpointNeed, CheckpointResult, GateEvidence, GateNeed, ModelNeed, ModelResult } from '../core/world';
+import type { CheckpointNeed, CheckpointResult, CollectNeed, CollectResult, GateEvidence, GateNeed, ModelNeed, ModelResult } from '../core/world';
 import type { Attempt, Steps } from './simulator-hands';
 import type { Stage, WorkerProcess } from './simulator-stage';
 
@@ -73,6 +73,16 @@ export function* model(stage: Stage, attempt: Attempt, need: ModelNeed): Steps<M
   const patch = stage.scenario.proposals[need.nextPlanVersion - 1] ?? { add: [], drop: [], done: { outcome: 'full' as const, summary: 'All done.' } };
   const rejected = stage.fault(0.1) ? ['One of the calls could not be read.'] : undefined;
   return { kind: 'succeeded', usage, text: 'a plan', patch, ...(rejected ? { rejected } : {}) };
+}
+
+/** What came by a callback, read from the journal. */
+export function* collect(stage: Stage, need: CollectNeed): Steps<CollectResult> {
+  yield stage.random.delay(20, 500);
+  const came = stage.journal.all().slice(need.since).flatMap((event) => (event.type === 'CallbackReceived' && event.data.callbackId === need.callbackId ? [event.data] : [])).slice(0, need.count);
+  const [first] = came;
+  if (need.expect === null && first) return { output: first.payload, summary: 'called back' };
+  const items = came.map(({ item, eventId, payload }) => ({ item: item ?? eventId, value: 'value' in payload ? payload.value : payload.ref.sha256 })).sort((a, b) => (a.item < b.item ? -1 : 1));
+  return { output: { value: { expected: need.expect ?? 1, came: came.length, items } }, summary: `${came.length} items` };
 }
 
 /** Folds the journal itself, as the real one does: a checkpoint never comes from live state. */

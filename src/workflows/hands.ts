@@ -17,7 +17,7 @@ const endless: ActivityOptions = {
   startToCloseTimeout: '15s', cancellationType,
   retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' },
 };
-export const patient = proxyActivities<Pick<Hands, 'open' | 'read' | 'append' | 'verify' | 'cancelSelf'>>(endless);
+export const patient = proxyActivities<Pick<Hands, 'open' | 'read' | 'append' | 'collect' | 'verify' | 'cancelSelf'>>(endless);
 
 /** The gate only looks, so it looks again after a lost worker. */
 export const looking = proxyActivities<Pick<Hands, 'gate'>>({ ...endless, startToCloseTimeout: '2m', heartbeatTimeout: '10s' });

@@ -4,8 +4,8 @@ import { CancelledFailure, sleep } from '@temporalio/workflow';
 import type { Command } from '../core/commands';
 import type { RunInput } from '../core/run';
 import { toWire, type Wire } from '../core/wire';
-import type { CallNeed, GateNeed, ModelNeed, Need, PrepareNeed, TimerNeed } from '../core/world';
-import { looking, once, quickOnce, saving } from './hands';
+import type { CallNeed, CollectNeed, GateNeed, ModelNeed, Need, PrepareNeed, TimerNeed } from '../core/world';
+import { looking, once, patient, quickOnce, saving } from './hands';
 import { callOutcome, checkpointOutcome, modelOutcome, prepareOutcome } from './outcomes';
 
 /** Runs one need to its end; null when it needs no answer any more. A timer waits `leastMs` even when its time has come. */
@@ -16,6 +16,7 @@ export function perform(input: RunInput, need: Need, leastMs = 0): Promise<Comma
     case 'prepare': return prepare(input, need);
     case 'call': return call(input, need);
     case 'gate': return gate(input, need);
+    case 'collect': return collect(input.runId, need);
     case 'checkpoint': return checkpoint(input.runId, need.version, need.summary);
   }
 }
@@ -59,6 +60,15 @@ async function gate(input: RunInput, need: GateNeed): Promise<Command | null> {
     return { type: 'GateReturned', callId: need.callId, n: need.n, evidence };
   } catch {
     // It is retried without end, so only a cancel leads here: there is no evidence, and nobody needs it any more.
+    return null;
+  }
+}
+
+async function collect(runId: string, { callbackId, since, count, expect, summary }: CollectNeed): Promise<Command | null> {
+  try {
+    return { type: 'CollectReturned', callbackId, result: await patient.collect.executeWithOptions({ summary }, [{ runId, callbackId, since, count, expect }]) };
+  } catch {
+    // It is retried without end, so only a cancel leads here.
     return null;
   }
 }

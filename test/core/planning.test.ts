@@ -6,7 +6,7 @@ import type { PlanPatch, StepOutline } from '../../src/core/plan';
 import type { ArtifactRef } from '../../src/core/run';
 import type { StepState } from '../../src/core/state';
 import { memberAt } from '../../src/core/rules/binding';
-import { durationMs } from '../../src/core/rules/plan-reading';
+import { durationMs } from '../../src/core/rules/duration';
 import { checkPatch, outlineByReference, parsePlan, type PlanningState } from '../../src/core/rules/planning';
 
 const ref: ArtifactRef = { sha256: 'b'.repeat(64), bytes: 20_000, mediaType: 'application/json', summary: 'plan' };

@@ -14,7 +14,7 @@ export interface Bench {
 /** A ToolCall over a bench; `about` overrides single members. */
 export function toolCall({ input, services = {}, artifacts = new Map() }: Bench, about: Partial<ToolCall> = {}): ToolCall {
   return {
-    runId: 'run-1', callId: 'c1', attempt: 1, input, key: `k1:${'a'.repeat(64)}`, resourceVersion: null, signal: new AbortController().signal,
+    runId: 'run-1', callId: 'c1', attempt: 1, input, key: `k1:${'a'.repeat(64)}`, callbackId: 'cb-1', resourceVersion: null, signal: new AbortController().signal,
     artifacts: {
       async read({ sha256 }) {
         const bytes = artifacts.get(sha256);

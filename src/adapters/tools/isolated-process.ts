@@ -8,10 +8,11 @@ import path from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Json } from '../../core/canonical';
 import { ToolError, type Failure } from '../../core/failure';
+import { marked } from '../../core/pending';
 import { ArtifactError } from '../../ports/artifacts';
 import { redactText } from '../../ports/redaction';
 import type { ToolCall } from '../../ports/tool';
-import { ASKING, LIFELINE, type FromProcess, type Question, type Reply, type ToProcess, type Work } from './isolation-wire';
+import { ASKING, LIFELINE, type FromProcess, type Part, type Question, type Reply, type ToProcess, type Work } from './isolation-wire';
 import { signalGroup } from './program';
 
 export interface Isolation {
@@ -36,15 +37,15 @@ const LAST_WORDS = 2_048;
  * Runs one function of a tool in a process of its own.
  * @throws ToolError as the tool threw it; `timeout-before-send` when its code had not begun, `unknown` when it ended without an answer.
  */
-export function runIsolated({ file, env, graceMs = GRACE_MS }: Isolation, { tool, part, given }: Pick<Work, 'tool' | 'part' | 'given'>, call: ToolCall): Promise<Json> {
-  const { runId, callId, attempt, input, key, resourceVersion } = call;
+export function runIsolated({ file, env, graceMs = GRACE_MS }: Isolation, { tool, part, given }: Pick<Work, 'tool' | 'part' | 'given'>, call: ToolCall): Promise<unknown> {
+  const { runId, callId, attempt, input, key, callbackId, resourceVersion } = call;
   if (call.signal.aborted) return Promise.reject(notBegun(tool, 'the call was told to stop'));
   const child = spawn(process.execPath, PROGRAM, { env, detached: true, serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc', 'pipe', 'pipe'] });
   const words = lastWords(child);
   const begun = { yes: false };
   const say = (message: ToProcess): void => { if (child.connected) child.send(message, () => undefined); };
   serve(child, tool, begun, call);
-  return new Promise<Json>((resolve, reject) => {
+  return new Promise<unknown>((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined;
     const abort = (): void => {
       say({ kind: 'abort', why: call.signal.reason instanceof Error ? call.signal.reason.message : 'Stop' });
@@ -60,7 +61,7 @@ export function runIsolated({ file, env, graceMs = GRACE_MS }: Isolation, { tool
     };
     call.signal.addEventListener('abort', abort, { once: true });
     child.on('message', (message: FromProcess) => {
-      if (message.kind === 'done') end(() => resolve(JSON.parse(message.json) as Json));
+      if (message.kind === 'done') end(() => resolve(valueOf(part, message)));
       else if (message.kind === 'failed') end(() => reject(errorOf(message.failure)));
       else if (message.kind === 'log') call.log(message.message);
       else void answered(message, call).then(say);
@@ -70,8 +71,15 @@ export function runIsolated({ file, env, graceMs = GRACE_MS }: Isolation, { tool
       if (!over && words() !== '') call.log(`the process of ${tool} said at its end: ${words()}`);
       reject(begun.yes ? new ToolError('unknown', 'process-ended', `The process of ${tool} ended (${how}) before it answered; what it had done by then is not known.`) : notBegun(tool, `its process ended (${how})`));
     }));
-    say({ kind: 'work', work: { file, tool, part, given, call: { runId, callId, attempt, input, key, resourceVersion } } });
+    say({ kind: 'work', work: { file, tool, part, given, call: { runId, callId, attempt, input, key, callbackId, resourceVersion } } });
   });
+}
+
+/** The result as the tool gave it: its mark does not cross between processes. */
+function valueOf(part: Part, { json, pending }: Extract<FromProcess, { kind: 'done' }>): unknown {
+  const value = JSON.parse(json) as Json;
+  if (!pending) return value;
+  return part === 'lookUp' ? { ...value as object, output: marked(pending, (value as { output: Json }).output) } : marked(pending, value);
 }
 
 const notBegun = (tool: string, why: string): ToolError => new ToolError('timeout-before-send', 'not-begun', `${tool} was not begun: ${why}.`);

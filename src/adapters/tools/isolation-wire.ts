@@ -1,6 +1,7 @@
 // What a worker and the process of an isolated tool say to each other. Types and the numbers of the pipes only; both sides are
 // of one build, so nothing here is frozen. Values cross by structured clone, so that bytes stay bytes.
 import type { Failure } from '../../core/failure';
+import type { PendingTerms } from '../../core/pending';
 import type { ToolCall } from '../../ports/tool';
 
 /** The functions of a tool that run in its process. */
@@ -13,7 +14,7 @@ export interface Work {
   tool: string;
   part: Part;
   given: unknown;
-  call: Pick<ToolCall, 'runId' | 'callId' | 'attempt' | 'input' | 'key' | 'resourceVersion'>;
+  call: Pick<ToolCall, 'runId' | 'callId' | 'attempt' | 'input' | 'key' | 'callbackId' | 'resourceVersion'>;
 }
 
 export type ToProcess =
@@ -22,7 +23,8 @@ export type ToProcess =
   | { kind: 'answer'; id: number; value?: unknown; failure?: Failure };
 
 export type FromProcess =
-  | { kind: 'done'; json: string }
+  /** `pending`: the result comes later, under these terms; `json` is the receipt. Of a look-up, they are those of what it has found. */
+  | { kind: 'done'; json: string; pending?: PendingTerms }
   | { kind: 'failed'; failure: Failure }
   | { kind: 'ask'; id: number; what: 'read' | 'known' | 'write'; args: unknown[] }
   | { kind: 'log'; message: string };

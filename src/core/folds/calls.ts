@@ -5,6 +5,7 @@ import { callOf, stepOf, toolOf } from '../lookups';
 import { NO_USAGE, add } from '../rules/budgets';
 import type { EventOf } from '../events';
 import type { ErrorClass } from '../failure';
+import type { Output } from '../run';
 import type { CallState, EffectDone, State } from '../state';
 import { CAPS, type Fold, closeCall, keep, last, release, setCall, setStep, without } from './parts';
 
@@ -72,17 +73,23 @@ export const toolCallRequested: Fold<'ToolCallRequested'> = (state, { data, at }
 export const toolCallSucceeded: Fold<'ToolCallSucceeded'> = (state, { data }) => {
   const call = callOf(state, data.callId);
   const next = closeCall(state, data.callId);
-  const spent = { ...next, spent: add(next.spent, { ...NO_USAGE, calls: 1 }) };
+  const spent = { ...next, spent: add(next.spent, { ...NO_USAGE, calls: call?.phase === 'waiting' ? 0 : 1 }) };
   if (!call) return spent;
   if (call.undoOf !== undefined) return markUndone(spent, call.undoOf, 'yes');
-  if (call.effect === 'none') return spent;
+  return tookEffect(spent, call, data.output);
+};
+
+/** The effect is listed, once: a result that comes later takes the place of what the outside said at first. */
+export function tookEffect(state: State, call: CallState, output: Output): State {
+  if (call.effect === 'none') return state;
   const undoable = call.effect === 'reversible' && toolOf(state, call.tool)?.hasUndo === true;
   const done: EffectDone = {
     callId: call.callId, stepId: call.stepId ?? '', tool: call.tool, version: call.version, effect: call.effect, key: call.key,
-    output: undoable ? data.output : { value: null }, args: undoable ? call.args ?? null : null, undone: 'no',
+    output: undoable ? output : { value: null }, args: undoable ? call.args ?? null : null, undone: 'no',
   };
-  return { ...spent, effects: last([...spent.effects, done], CAPS.effects) };
-};
+  const listed = state.effects.some((one) => one.callId === call.callId);
+  return { ...state, effects: listed ? state.effects.map((one) => (one.callId === call.callId ? done : one)) : last([...state.effects, done], CAPS.effects) };
+}
 
 function markUndone(state: State, callId: string, undone: EffectDone['undone']): State {
   return { ...state, effects: state.effects.map((done) => (done.callId === callId ? { ...done, undone } : done)) };
@@ -95,7 +102,7 @@ export const toolCallFailed: Fold<'ToolCallFailed'> = (state, { data }) => {
   const call = callOf(state, data.callId);
   if (!call) return state;
   const counts = UNCOUNTED.has(data.failure.class) ? 0 : 1;
-  const spent = { ...state, spent: add(state.spent, { ...NO_USAGE, calls: call.attempt > 0 ? 1 : 0, failures: counts }) };
+  const spent = { ...state, spent: add(state.spent, { ...NO_USAGE, calls: call.attempt > 0 && call.phase !== 'waiting' ? 1 : 0, failures: counts }) };
   if (!data.final) return setCall(release(spent, data.callId), data.callId, { phase: 'failed', failures: call.failures + 1 });
   const closed = closeCall(spent, data.callId);
   const marked = call.undoOf === undefined ? closed : markUndone(closed, call.undoOf, 'failed');

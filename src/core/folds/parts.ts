@@ -3,7 +3,7 @@
 import { callOf } from '../lookups';
 import { NO_USAGE, subtract } from '../rules/budgets';
 import type { EventOf, EventType } from '../events';
-import type { CallState, State, StepState } from '../state';
+import type { CallState, CallbackState, State, StepState } from '../state';
 
 export type Fold<T extends EventType> = (state: State, event: EventOf<T>) => State;
 
@@ -43,5 +43,14 @@ export function release(state: State, callId: string): State {
 export function closeCall(state: State, callId: string): State {
   const freed = release(state, callId);
   const decisions = Object.fromEntries(Object.entries(freed.decisions).filter(([, asked]) => asked.callId !== callId));
-  return { ...freed, calls: without(freed.calls, callId), decisions };
+  return dropCallbacks({ ...freed, calls: without(freed.calls, callId), decisions }, (entry) => entry.callId === callId);
+}
+
+/** These callbacks are over: what comes late hears so. */
+export function dropCallbacks(state: State, over: (entry: CallbackState) => boolean): State {
+  const ended = Object.values(state.callbacks ?? {}).filter(over);
+  return ended.reduce((next, { callbackId }) => ({
+    ...next, callbacks: without(next.callbacks ?? {}, callbackId),
+    closed: keep(next.closed, 'id', { id: callbackId, kind: 'closed' as const, text: 'What this callback was for is over; this is not counted.' }, CAPS.closed),
+  }), state);
 }

@@ -2,9 +2,9 @@
 // Pure and total (I3, I7); what is over stays in the capped list `closed`, so that a late answer hears who decided.
 import type { EventOf } from '../events';
 import type { State } from '../state';
-import { CAPS, type Fold, closeCall, keep, setCall, setStep, without } from './parts';
+import { CAPS, type Fold, closeCall, dropCallbacks, keep, setCall, setStep, without } from './parts';
 import { iso } from '../iso';
-import { callOf, entryOf, stepOf } from '../lookups';
+import { callbackOf, callOf, entryOf, stepOf } from '../lookups';
 import { MOST_GRANTS } from '../rules/grants';
 
 export const approvalRequested: Fold<'ApprovalRequested'> = (state, { data, at }) => {
@@ -53,6 +53,8 @@ export const editRefused: Fold<'EditRefused'> = (state, { data }) => {
 export const waitReminded: Fold<'WaitReminded'> = (state, { data }) => {
   const [approval, question] = [entryOf(state.approvals, data.waitId), entryOf(state.questions, data.waitId)];
   if (approval) return { ...state, approvals: { ...state.approvals, [data.waitId]: { ...approval, reminded: data.n } } };
+  const callback = callbackOf(state, data.waitId);
+  if (callback) return { ...state, callbacks: { ...state.callbacks, [data.waitId]: { ...callback, reminded: data.n } } };
   return question ? { ...state, questions: { ...state.questions, [data.waitId]: { ...question, reminded: data.n } } } : state;
 };
 
@@ -72,7 +74,8 @@ export const approvalVoided: Fold<'ApprovalVoided'> = (state, { data }) => {
 export const waitStarted: Fold<'WaitStarted'> = (state, { data }) =>
   setStep(state, data.stepId, { status: 'active', waitId: data.waitId, wakeAt: data.wakeAt });
 
-export const waitSatisfied: Fold<'WaitSatisfied'> = (state, { data }) => setStep(state, data.stepId, { waitId: undefined, wakeAt: undefined });
+export const waitSatisfied: Fold<'WaitSatisfied'> = (state, { data }) =>
+  setStep(dropCallbacks(state, ({ callbackId }) => callbackId === data.waitId), data.stepId, { waitId: undefined, wakeAt: undefined });
 
 export const questionOpened: Fold<'QuestionOpened'> = (state, { data, at }) => {
   const question = { ...data, askedAt: at };

@@ -9,6 +9,7 @@ import type { CallState, State, StepState } from '../state';
 import type { CallResult, PremiseSeen, PrepareResult } from '../world';
 import { askApproval } from './approvals';
 import { NO_USAGE, breach } from './budgets';
+import { accepted } from './callbacks';
 import { refuseEdit } from './edits';
 import { standIns } from './grants';
 import { CANCELLED, finalFailure, premiseChanged, succeeded } from './outcomes';
@@ -72,6 +73,10 @@ export function callReturned(state: State, callId: string, attempt: number, resu
   if (!call || call.kind !== 'tool' || call.attempt !== attempt || !['sent', 'doubt', 'person'].includes(call.phase)) return nothing;
   if (result.kind === 'succeeded') {
     return only(succeeded(state, call, { output: result.output, summary: result.summary, via: result.via, settled: result.settled }, result));
+  }
+  if (result.kind === 'pending') {
+    const { output, summary, via, settled, terms } = result;
+    return only(accepted(state, call, { output, summary, via, settled }, terms, now, result));
   }
   if (call.phase !== 'sent') return nothing;
   switch (result.kind) {

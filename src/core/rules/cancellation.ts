@@ -7,7 +7,7 @@ import { nextUndo } from '../needs';
 import { CONDUCTOR, type Actor } from '../run';
 import type { CallState, State } from '../state';
 import { NO_USAGE } from './budgets';
-import { CANCELLED } from './outcomes';
+import { CANCELLED, ENDED, endCallbacks } from './outcomes';
 
 /** ms that running tools get to answer the signal before their outcome counts as unknown. */
 export const CANCEL_DEADLINE_MS = 30_000;
@@ -20,6 +20,7 @@ export function cancelRun(state: State, who: string, reason: string, now: number
 /** CancelRequested and the end of everything that had not been sent. */
 export function requestCancel(state: State, actor: Actor, reason: string, now: number, except?: string): Draft[] {
   const events: Draft[] = [draft('CancelRequested', { actor, reason, deadline: now + CANCEL_DEADLINE_MS }, undefined, actor)];
+  events.push(...endCallbacks(state));
   for (const call of callsOf(state)) events.push(...dropUnsent(call, except));
   for (const question of Object.values(state.questions).sort((a, b) => (a.questionId < b.questionId ? -1 : 1))) {
     events.push(draft('QuestionExpired', { questionId: question.questionId, stepId: question.stepId }, question.questionId));
@@ -34,6 +35,7 @@ function dropUnsent(call: CallState, except: string | undefined): Draft[] {
   }
   if (call.phase === 'person') return [draft('ToolCallUnknown', { callId, attempt, why: call.why ?? 'nobody could say whether it happened' }, callId)];
   if (call.phase === 'sent' || call.phase === 'doubt') return [];
+  if (call.phase === 'waiting') return [draft('ToolCallFailed', { callId, attempt, failure: ENDED, sent: true, final: true }, callId)];
   if (call.unsure) return [draft('ToolCallUnknown', { callId, attempt, why: 'it was about to be tried again; what earlier attempts did is looked up' }, callId)];
   if (call.kind === 'model') return [draft('ModelCallFailed', { callId, attempt, failure: CANCELLED, usage: NO_USAGE, final: true }, callId)];
   return [draft('ToolCallFailed', { callId, attempt, failure: CANCELLED, sent: false, final: true }, callId)];

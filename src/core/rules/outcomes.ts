@@ -3,12 +3,12 @@
 import { draft } from '../draft';
 import type { Draft } from '../events';
 import type { Failure } from '../failure';
-import { stepOf } from '../lookups';
+import { callbacksOf, stepOf } from '../lookups';
 import type { Output } from '../run';
 import type { CallState, State } from '../state';
 import type { CallResult, PremiseSeen } from '../world';
 
-export type Done = { output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'person'; settled: boolean };
+export type Done = { output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'person' | 'callback' | 'default'; settled: boolean };
 
 /** The call's effect took place: recorded with what it produced, and its step is done. */
 export function succeeded(state: State, call: CallState, done: Done, more: Partial<Pick<Extract<CallResult, { kind: 'succeeded' }>, 'artifacts' | 'facts'>>): Draft[] {
@@ -22,6 +22,16 @@ export function succeeded(state: State, call: CallState, done: Done, more: Parti
 }
 
 export const CANCELLED: Failure = { class: 'cancelled', code: 'cancelled', message: 'The run was cancelled before the call was made.' };
+
+/** Why a call that waited has no result: what it asked for was accepted, and stands. */
+export const ENDED: Failure = { class: 'cancelled', code: 'cancelled', message: 'The run was cancelled while it waited for the result; the request had been accepted.' };
+
+/** Code of the failure of what was accepted and never came to a result. */
+export const NO_CALLBACK = 'no-callback';
+
+/** Callbacks that stand open are over with the run. */
+export const endCallbacks = (state: State): Draft[] => callbacksOf(state).filter(({ open }) => open)
+  .map(({ callbackId, items }) => draft('CallbackExpired', { callbackId, why: 'ended', came: items.length, partial: false }, callbackId));
 
 /** A premise that the plan was made under has changed. */
 export const premiseChanged = ({ resource, expected, now }: PremiseSeen): Failure =>

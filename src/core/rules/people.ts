@@ -2,14 +2,14 @@
 // Every answer is a value; what cannot be done is refused with a sentence that leads on.
 import { type Decision, answer, draft, refuse } from '../draft';
 import type { Draft } from '../events';
-import { callOf, callsOf, stepOf } from '../lookups';
+import { callOf, callsOf, stepOf, toolOf } from '../lookups';
 import type { Message, MessageBody } from '../message';
 import type { Budget } from '../run';
 import type { State } from '../state';
 import { notOpen } from './approvals';
 import { extended } from './budgets';
 import { artifactsOf, requestCancel } from './cancellation';
-import { finalFailure, succeeded } from './outcomes';
+import { endCallbacks, finalFailure, NO_CALLBACK, succeeded } from './outcomes';
 
 type Body<K extends MessageBody['kind']> = Extract<MessageBody, { kind: K }>;
 
@@ -40,7 +40,7 @@ export function settle(state: State, message: Message, body: Body<'settle'>): De
   const no = (text: string): Decision => refuse(message.messageId, message.actor, 'refused', text);
   if (state.cancel) return no('The run is being cancelled.');
   if (!state.blocked && state.exhausted.length === 0) return no('The run is not blocked; there is nothing to settle.');
-  const open = callsOf(state).filter((call) => call.phase === 'sent' || call.phase === 'doubt' || call.phase === 'person' || call.unsure);
+  const open = callsOf(state).filter((call) => call.phase === 'sent' || call.phase === 'doubt' || call.phase === 'person' || call.phase === 'waiting' || call.unsure);
   if ((body.as === 'partial' || body.as === 'fail') && open.length > 0) {
     return no(`${open.map((call) => `${call.tool} ${call.callId}`).join(', ')} is still open; wait for it, resolve it or cancel the run.`);
   }
@@ -58,7 +58,7 @@ function leave(state: State): Draft[] {
     .map((asked) => draft('QuestionExpired', { questionId: asked.questionId, stepId: asked.stepId }, asked.questionId));
   const approvals = Object.values(state.approvals).sort((a, b) => (a.approvalId < b.approvalId ? -1 : 1))
     .map((asked) => draft('ApprovalVoided', { approvalId: asked.approvalId, callId: asked.callId, why: 'the run ended' }, asked.approvalId));
-  return [...approvals, ...questions];
+  return [...approvals, ...questions, ...endCallbacks(state)];
 }
 
 function retry(state: State, message: Message, stepId: string | undefined, no: (text: string) => Decision): Decision {
@@ -66,8 +66,16 @@ function retry(state: State, message: Message, stepId: string | undefined, no: (
   const steps = stepId === undefined ? state.blocked.steps : [stepId];
   const givenUp = steps.find((id) => stepOf(state, id)?.failure?.code === 'given-up');
   if (givenUp !== undefined) return no(`Step ${givenUp} was given up because nobody knows whether it happened; trying it again could do it twice. Skip it, or settle the run as partial.`);
+  const accepted = steps.find((id) => stepOf(state, id)?.failure?.code === NO_CALLBACK && withEffect(state, id));
+  if (accepted !== undefined) return no(`What step ${accepted} asked for was accepted, only its result did not come; trying it again would do it a second time. Skip it, or settle the run as partial.`);
   for (const id of steps) if (stepOf(state, id)?.status !== 'failed') return no(`Step ${id} has not failed; failed steps are ${state.blocked.steps.join(', ') || 'none'}.`);
   return { events: [draft('RunUnblocked', { as: 'retry', steps, actor: message.actor }, undefined, message.actor)], answer: answer('done', 'The run goes on.') };
+}
+
+/** Does the step change the outside? */
+function withEffect(state: State, stepId: string): boolean {
+  const action = stepOf(state, stepId)?.action;
+  return action?.type === 'tool' && toolOf(state, action.tool)?.effect !== 'none';
 }
 
 function skip(state: State, message: Message, stepId: string, no: (text: string) => Decision): Decision {

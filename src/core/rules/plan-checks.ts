@@ -3,6 +3,7 @@
 // Decides nothing about a run; planning.ts asks with what the run knows, plan-reading.ts with what a command line knows.
 import { bytesOf, type Json } from '../canonical';
 import type { StepOutline } from '../plan';
+import { MOST_ITEMS } from '../pending';
 import { LIMITS } from '../run';
 import { faultsIn, usesOf } from './binding';
 
@@ -91,10 +92,18 @@ function actionReasons(step: StepOutline, name: string, known: Known): string[] 
       return [...textReasons(action.question, 'question', name), ...when, ...lone];
     }
     case 'wait':
-      return spanReasons(action.forMs, 'wait', name);
+      return 'callback' in action ? callbackReasons(action, name) : spanReasons(action.forMs, 'wait', name);
     default:
       return [`${name} has an action of an unknown type; use tool, model, question or wait.`];
   }
+}
+
+function callbackReasons({ callback, expect, deadlineMs, onDeadline }: Extract<StepOutline['action'], { callback: string }>, name: string): string[] {
+  const reasons = [...textReasons(callback, 'callback', name), ...(deadlineMs === undefined ? [] : spanReasons(deadlineMs, 'deadline', name))];
+  if (expect !== undefined && !(Number.isInteger(expect) && expect >= 1 && expect <= MOST_ITEMS)) reasons.push(`${name} expects a number of items that is not a whole number from 1 to ${MOST_ITEMS}.`);
+  if (onDeadline && deadlineMs === undefined) reasons.push(`${name} says what happens at its deadline but has no deadline.`);
+  if (onDeadline && (onDeadline.then === 'ask-again' || onDeadline.then === 'escalate')) reasons.push(`${name} waits to be called back, so that nobody can be asked at its deadline; use cancel-run, fail-step or continue.`);
+  return reasons;
 }
 
 function argsReasons(args: Json | undefined, name: string): string[] {

@@ -5,6 +5,7 @@ import { bytesOf, type Json } from '../canonical';
 import type { OnDeadline } from '../plan';
 import type { PlanPatch, Premise, StepOutline } from '../plan';
 import { LIMITS, type ArtifactRef, type ToolManifest } from '../run';
+import { durationMs } from './duration';
 import { capReasons, nameOf, stepReasons, writtenUses } from './plan-checks';
 import { isMembers, isOnDeadline } from './plan-shape';
 
@@ -51,15 +52,6 @@ export function outlineByReference(patch: PlanPatch, planRef: ArtifactRef, root:
   return { ...patch, add, planRef };
 }
 
-/** ms of a duration such as `24h` or `1d12h30m`; null when the text is not one. */
-export function durationMs(text: string): number | null {
-  const units: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
-  if (!/^([0-9]{1,9}(ms|s|m|h|d|w))+$/.test(text) || text.length > 60) return null;
-  let sum = 0;
-  for (const [, count, unit] of text.matchAll(/([0-9]+)(ms|s|m|h|d|w)/g)) sum += Number(count) * (units[unit ?? ''] ?? Number.NaN);
-  return sum > 0 && Number.isSafeInteger(sum) ? sum : null;
-}
-
 function readStep(json: Json, index: number, faults: string[]): StepOutline {
   const name = nameOf(isMembers(json) ? json : {}, index);
   const step = membersOf(json, name, ['id', 'title', 'dependsOn', 'action', 'premises', 'optional'], faults);
@@ -103,11 +95,23 @@ function readAction(json: Json | undefined, name: string, faults: string[]): Ste
   }
   if (type === 'question') return readQuestion(membersOf(json, where, ['type', 'question', 'deadline', 'deadlineMs', 'onDeadline'], faults), name, faults);
   if (type === 'wait') {
+    if (isMembers(json) && json['callback'] !== undefined) return readCallback(membersOf(json, where, ['type', 'callback', 'expect', 'deadline', 'deadlineMs', 'onDeadline'], faults), name, faults);
     const wait = membersOf(json, where, ['type', 'for', 'forMs'], faults);
-    return { type, forMs: spanOf(wait, 'for', name, faults) ?? (faults.push(`${name} needs to say how long it waits, e.g. for: 2h.`), 1) };
+    return { type, forMs: spanOf(wait, 'for', name, faults) ?? (faults.push(`${name} needs to say how long it waits, e.g. for: 2h, or for what, e.g. callback: the bank's word.`), 1) };
   }
   faults.push(`${name} needs an "action" with a "type": tool, model, question or wait.`);
   return NO_ACTION;
+}
+
+function readCallback(json: Members, name: string, faults: string[]): StepOutline['action'] {
+  const { callback, expect } = json;
+  if (typeof callback !== 'string') faults.push(`${name} needs a callback: a text that says what is waited for.`);
+  if (expect !== undefined && typeof expect !== 'number') faults.push(`${name} has an "expect" that is not a number of items.`);
+  const deadlineMs = spanOf(json, 'deadline', name, faults);
+  return {
+    type: 'wait', callback: textOr(callback), ...(typeof expect === 'number' ? { expect } : {}), ...(deadlineMs === undefined ? {} : { deadlineMs }),
+    ...(json['onDeadline'] === undefined ? {} : { onDeadline: readOnDeadline(json['onDeadline'], name, faults) }),
+  };
 }
 
 function readQuestion(json: Members, name: string, faults: string[]): StepOutline['action'] {

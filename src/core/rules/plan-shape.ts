@@ -49,7 +49,9 @@ function isAction(action: unknown): boolean {
     case 'model': return isText(action['prompt']) && args;
     case 'question':
       return isText(action['question']) && optional(action['deadlineMs'], (ms) => typeof ms === 'number') && optional(action['onDeadline'], isOnDeadline);
-    case 'wait': return typeof action['forMs'] === 'number';
+    case 'wait':
+      if (action['callback'] === undefined) return typeof action['forMs'] === 'number';
+      return isText(action['callback']) && optional(action['expect'], (n) => typeof n === 'number') && optional(action['deadlineMs'], (ms) => typeof ms === 'number') && optional(action['onDeadline'], isOnDeadline);
     default: return false;
   }
 }

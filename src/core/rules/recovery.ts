@@ -3,10 +3,12 @@
 // before, or repeating it is harmless (DESIGN 4). What cannot be told goes to a person.
 import { type Decision, draft, nothing, only } from '../draft';
 import type { Draft, Finding, GateDecision } from '../events';
-import { askId } from '../keys';
-import { callOf, ledgerOf, toolOf } from '../lookups';
-import type { CallState, State } from '../state';
+import { askId, callbackIdOf } from '../keys';
+import { callbackOf, callOf, ledgerOf, toolOf } from '../lookups';
+import type { PendingTerms } from '../pending';
+import type { CallState, CallbackState, State } from '../state';
 import type { GateEvidence, PremiseSeen } from '../world';
+import { accepted } from './callbacks';
 import { countedAgain } from './calls';
 import { finalFailure, premiseChanged, succeeded } from './outcomes';
 
@@ -34,7 +36,7 @@ export function gateReturned(state: State, callId: string, n: number, seen: Gate
 function consequences(state: State, call: CallState, seen: GateEvidence, verdict: Verdict, now: number): Draft[] {
   const { callId, attempt } = call;
   switch (verdict.decision) {
-    case 'record': return recorded(state, call, seen);
+    case 'record': return recorded(state, call, seen, now);
     case 'ask-person': return [draft('HumanDecisionRequested', { decisionId: askId('decision', state.runId, state.asked + 1), callId, why: verdict.why }, callId)];
     case 'ask-again': return [draft('ApprovalVoided', { approvalId: call.approvalId ?? null, callId, why: verdict.why }, callId)];
     case 'replan': return finalFailure(callId, call.stepId, attempt, premiseChanged(brokenIn(seen)!), false);
@@ -47,12 +49,20 @@ function consequences(state: State, call: CallState, seen: GateEvidence, verdict
   }
 }
 
-function recorded(state: State, call: CallState, seen: GateEvidence): Draft[] {
+function recorded(state: State, call: CallState, seen: GateEvidence, now: number): Draft[] {
+  if (seen.ledger.state === 'done' && seen.ledger.pending) return accepted(state, call, { output: seen.ledger.output, summary: seen.ledger.summary, via: 'ledger', settled: true }, seen.ledger.pending, now);
   if (seen.ledger.state === 'done') return succeeded(state, call, { output: seen.ledger.output, summary: seen.ledger.summary, via: 'ledger', settled: true }, {});
   if (seen.ledger.state === 'refused') return finalFailure(call.callId, call.undoOf === undefined ? call.stepId : undefined, call.attempt, seen.ledger.failure, true);
-  if (seen.lookUp.kind !== 'found') return [];
+  if (seen.lookUp.kind !== 'found') return calledBack(state, call) ? accepted(state, call, CALLED_BACK, ONE_RESULT, now) : [];
+  if (seen.lookUp.pending) return accepted(state, call, { output: seen.lookUp.output, summary: seen.lookUp.summary, via: 'look-up', settled: true }, seen.lookUp.pending, now);
   return succeeded(state, call, { output: seen.lookUp.output, summary: seen.lookUp.summary, via: 'look-up', settled: true }, {});
 }
+
+const CALLED_BACK = { output: { value: null }, summary: 'the outside has called back', via: 'callback' as const, settled: false };
+const ONE_RESULT: PendingTerms = { expect: null, deadlineMs: null, onDeadline: { then: 'fail-step' } };
+
+/** Events that came for the call although its answer was lost: the outside knows their id from the request alone. */
+const calledBack = (state: State, call: CallState): CallbackState | undefined => (call.undoOf === undefined ? callbackOf(state, callbackIdOf(state.runId, call.callId)) : undefined);
 
 const NOT_SENT = 'never sent';
 
@@ -61,6 +71,8 @@ function judge(state: State, call: CallState, seen: GateEvidence, now: number): 
   if (ledger.state === 'done' || ledger.state === 'refused') return { decision: 'record', why: 'the ledger has the outcome' };
   if (ledger.state === 'live') return live(state, call, ledger.leaseUntil - seen.now, now);
   if (seen.lookUp.kind === 'found') return { decision: 'record', why: 'the outside knows the key' };
+  const back = calledBack(state, call);
+  if (back) return backed(state, back, call);
   const sameLedger = seen.incarnation === ledgerOf(state, call);
   const neverSent = sameLedger && !call.claimsLost && (ledger.state === 'none' || ledger.state === 'released');
   if (neverSent) return goOn(state, call, seen, 'send', now);
@@ -72,6 +84,13 @@ function judge(state: State, call: CallState, seen: GateEvidence, now: number): 
   if (repeat?.decision === 'retry') return { ...repeat, why: 'the outside does one effect per key', unsure: true };
   if (absent.decision !== 'ask-person') return absent;
   const why = repeat ? `${absent.why}; it is not repeated: ${repeat.why}` : absent.why;
+  return state.cancel ? { decision: 'stop', why } : { decision: 'ask-person', why };
+}
+
+/** It was accepted. One that is called back with a plain result has it; how many items a batch has, only its lost answer said. */
+function backed(state: State, { plain }: CallbackState, call: CallState): Verdict {
+  if (plain) return { decision: 'record', why: 'the outside has called back' };
+  const why = `${call.tool} was accepted, since items of it have come, but how many there will be is not known`;
   return state.cancel ? { decision: 'stop', why } : { decision: 'ask-person', why };
 }
 

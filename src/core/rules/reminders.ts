@@ -3,7 +3,7 @@
 // so that a wait of any length writes few of them.
 import { draft } from '../draft';
 import type { Draft } from '../events';
-import type { ApprovalState, QuestionState } from '../state';
+import type { ApprovalState, CallbackState, QuestionState } from '../state';
 
 /** Least pause between reminders in ms. */
 export const LEAST_REMINDER_MS = 1_000;
@@ -22,10 +22,11 @@ function timeOf({ askedAt, onDeadline: { remindEveryMs }, expiresAt }: Asked, n:
 /** ms at which the next reminder falls due; null when none does before the deadline. */
 export const nextReminder = (asked: Asked): number | null => timeOf(asked, (asked.reminded ?? 0) + 1);
 
-const idOf = (asked: ApprovalState | QuestionState): string => ('approvalId' in asked ? asked.approvalId : asked.questionId);
+/** Id of what is waited for. */
+export const idOf = (asked: ApprovalState | QuestionState | CallbackState): string => ('approvalId' in asked ? asked.approvalId : 'questionId' in asked ? asked.questionId : asked.callbackId);
 
 /** The reminder that is due, if one is; those that fell due while nothing ran are one. */
-export function remind(asked: ApprovalState | QuestionState, now: number): Draft | null {
+export function remind(asked: ApprovalState | QuestionState | CallbackState, now: number): Draft | null {
   let n = asked.reminded ?? 0;
   for (let at = timeOf(asked, n + 1); at !== null && at <= now; at = timeOf(asked, n + 1)) n += 1;
   return n > (asked.reminded ?? 0) ? draft('WaitReminded', { waitId: idOf(asked), n }, idOf(asked)) : null;

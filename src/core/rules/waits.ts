@@ -8,6 +8,7 @@ import { entryOf } from '../lookups';
 import { CONDUCTOR, type Output } from '../run';
 import type { QuestionState, State, StepState } from '../state';
 import { afterEscalation, inTime, notOpen } from './approvals';
+import { awaitCallback } from './callbacks';
 import { cancelRun } from './cancellation';
 
 /** The event that opens a step which waits for a person or for time; null for other steps. */
@@ -20,6 +21,7 @@ export function openWait(state: State, step: StepState, now: number): Draft | nu
       expiresAt: action.deadlineMs === undefined ? null : now + action.deadlineMs, onDeadline: action.onDeadline ?? { then: 'cancel-run' },
     }, questionId);
   }
+  if (action.type === 'wait' && 'callback' in action) return awaitCallback(state, step, now);
   if (action.type === 'wait') return draft('WaitStarted', { waitId: `w-${step.id}`, stepId: step.id, wakeAt: now + action.forMs }, `w-${step.id}`);
   return null;
 }

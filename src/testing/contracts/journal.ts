@@ -172,6 +172,12 @@ const rows: Promised = {
     same((await journal.list({ limit: 9, waitingFor: ['approval'] })).length, 0);
     same((await journal.list({ limit: 9, waitingFor: ['question'] })).length, 1);
   },
+  'an event is found by its idempotency key, in its own run alone': async ({ stores: { journal } }) => {
+    for (const runId of ['r1', 'r2']) await journal.accept(rowFor(runId));
+    const batch = batchOf('r1', 0, 2);
+    await journal.append({ ...batch, events: batch.events.map((event, i) => (i === 0 ? { ...event, idempotencyKey: 'msg:m1' } : event)) });
+    same([(await journal.byKey('r1', 'msg:m1'))?.seq ?? null, await journal.byKey('r1', 'msg:m2'), await journal.byKey('r2', 'msg:m1')], [1, null, null]);
+  },
   'a run refers to its input and to what its events vouch for, not to what stands in arguments or values, nor to what other runs have': async ({ stores: { journal } }) => {
     for (const runId of ['r1', 'r2']) await journal.accept(rowFor(runId));
     const [before] = batchOf('r1', 0, 1).events;

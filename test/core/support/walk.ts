@@ -72,6 +72,7 @@ export function answerTo(random: Random, need: Need): Command {
     case 'model': return modelSaid(need.callId, need.attempt, random.chance(0.8)
       ? proposes({ add: [toolStep(`p${need.callSeq}`, random.pick(['read', 'stage', 'pay', 'mail']))], drop: [] }, random.chance(0.2) ? ['bad call'] : undefined)
       : { kind: 'failed', failure: failure(random), usage: { calls: 1, tokens: 0, microUsd: 0, failures: 1 } });
+    case 'collect': return { type: 'CollectReturned', callbackId: need.callbackId, result: { output: { value: [] }, summary: 'x' } };
     case 'checkpoint': return { type: 'CheckpointReturned', result: { kind: 'failed', why: 'x' } };
   }
 }

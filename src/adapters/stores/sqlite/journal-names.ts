@@ -1,6 +1,7 @@
-// Names that an event carries and the store indexes: artifacts it refers to, and questions to people that it opens.
-// Pure; knows the shape of a reference and four event types, nothing else of the law.
+// Names that an event carries and the store indexes: artifacts it refers to, and what it opens for others to answer.
+// Pure; knows the shape of a reference and a few event types, nothing else of the law.
 import type { RunEvent } from '../../../core/events';
+import { callbackIdOf } from '../../../core/keys';
 import type { WaitRow } from '../../../ports/journal';
 
 const SHA256 = /^[0-9a-f]{64}$/;
@@ -21,6 +22,9 @@ export function waitsOpenedBy(event: RunEvent): { waitId: string; kind: WaitRow[
     case 'ApprovalRequested': return [{ waitId: event.data.approvalId, kind: 'approval' }];
     case 'GrantGiven': return [{ waitId: event.data.grantId, kind: 'approval' }];
     case 'QuestionOpened': return [{ waitId: event.data.questionId, kind: 'question' }];
+    // From before the request leaves: the outside may be faster than the answer of the call.
+    case 'ToolCallRequested': return event.data.undoOf === undefined ? [{ waitId: callbackIdOf(event.runId, event.data.callId), kind: 'callback' }] : [];
+    case 'CallbackAwaited': return [{ waitId: event.data.callbackId, kind: 'callback' }];
     case 'HumanDecisionRequested': return [{ waitId: event.data.decisionId, kind: 'decision' }];
     default: return [];
   }

@@ -41,6 +41,12 @@ export function pageOf(db: Connection, runId: string, after: number, limit = 10_
   }
 }
 
+/** The event that an idempotency key stands on. */
+export function byKey(db: Connection, runId: string, key: string): RunEvent | null {
+  const found = db.one<{ body: string }>('SELECT body FROM event WHERE run_id = ? AND idempotency_key = ?', runId, key);
+  return found === null ? null : JSON.parse(found.body) as RunEvent;
+}
+
 /** Rows of runs, the newest accepted first; `before` is the last run id of the page before. */
 export function list(db: Connection, query: ListQuery): RunRow[] {
   const conditions: string[] = [];

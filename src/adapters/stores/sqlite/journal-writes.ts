@@ -115,7 +115,7 @@ function keepAwaited(db: Connection, { runId, type, data }: RunEvent): void {
   if (type === 'CancelRequested') db.run('DELETE FROM awaited WHERE run_id = ? AND undo = 0', runId);
   else if (type === 'ToolCallRequested') {
     db.run('INSERT OR REPLACE INTO awaited VALUES (?, ?, ?, ?, ?)', runId, data.callId, data.attempt, data.undoOf === undefined ? 0 : 1, data.ledgerIncarnation);
-  } else if ('callId' in data) db.run('DELETE FROM awaited WHERE run_id = ? AND call_id = ?', runId, data.callId);
+  } else if ('callId' in data && data.callId !== undefined) db.run('DELETE FROM awaited WHERE run_id = ? AND call_id = ?', runId, data.callId);
 }
 
 function nameArtifact(db: Connection, runId: string, sha256: string, seq: number): void {

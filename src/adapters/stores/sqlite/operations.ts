@@ -16,7 +16,7 @@ export const writes = {
 };
 
 export const reads = {
-  read: journal.pageOf, head: journal.headOf, row: journal.rowOf, list: journal.list, runOfWait: journal.runOfWait, refersTo: journal.refersTo,
+  read: journal.pageOf, head: journal.headOf, row: journal.rowOf, list: journal.list, byKey: journal.byKey, runOfWait: journal.runOfWait, refersTo: journal.refersTo,
   exportRows: journal.exportRows, checkpoint: journal.checkpoint, checkpoints: journal.checkpoints,
   incarnation: incarnationOf,
   get: (db: Connection, key: string): LedgerRow | null => {

@@ -18,6 +18,7 @@ export function portsOf(thread: StoreThread): { journal: JournalPort; ledger: Le
     raiseEpoch: (runId, from) => thread.ask('raiseEpoch', runId, from),
     row: (runId) => thread.ask('row', runId),
     list: (query) => thread.ask('list', query),
+    byKey: (runId, key) => thread.ask('byKey', runId, key),
     runOfWait: (waitId) => thread.ask('runOfWait', waitId),
     refersTo: (runId, sha256) => thread.ask('refersTo', runId, sha256),
     exportRows: (runId, after, limit) => thread.ask('exportRows', runId, after, limit),

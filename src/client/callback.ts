@@ -1,0 +1,45 @@
+// One event from outside for a call or a step that waits to be called back. Its message id is made of the event's own id, so that the
+// same event counts once through whatever door it comes, and the journal answers for it for ever. Large payloads become artifacts
+// before they are sent (I11); values of secrets are taken out, as they are from what tools answer. Decides nothing.
+import { bytesOf, sha256Hex, type Json } from '../core/canonical';
+import { callbackMessageId } from '../core/keys';
+import type { Message } from '../core/message';
+import { LIMITS, type ArtifactRef, type Output } from '../core/run';
+import { redactJson, redactText } from '../ports/redaction';
+import type { From } from './client';
+import { recorded, sendMessage, type Sender } from './send';
+import { rowOf, runOfWait } from './reads';
+import { isOver } from './start';
+import type { Delivery } from './types';
+
+/** What the outside tells. */
+export interface CallbackEvent {
+  /** The sender's id for this event, 1 to 200 characters: the same again counts once. */
+  eventId: string;
+  /** Which item of a batch this is, 1 to 200 characters; left out, the event's id. */
+  item?: string;
+  payload: Json;
+}
+
+/** Sends the event to the run that gave out this id. Throws ClientError `unknown-wait` when none did. */
+export async function sendCallback(sender: Sender, callbackId: string, { eventId, item, payload }: CallbackEvent, { actor, receivedAt = Date.now() }: Omit<From, 'messageId'>): Promise<Delivery & { runId: string }> {
+  const runId = await runOfWait(sender.stores, callbackId);
+  const { output, bytes } = outputOf(redactJson(payload), eventId);
+  const message: Message = {
+    messageId: callbackMessageId(callbackId, eventId), actor, receivedAt,
+    body: { kind: 'callback', callbackId, eventId, ...(item === undefined ? {} : { item }), payload: output },
+  };
+  // What was counted long ago has left the state of the run; the journal knows it, and whether it was the same.
+  const known = await recorded(sender.stores, runId, message);
+  if (known) return { runId, ...known };
+  if ('ref' in output && bytes && !isOver(await rowOf(sender.stores, runId))) await sender.stores.artifacts.write(bytes, output.ref);
+  return { runId, ...await sendMessage(sender, runId, message) };
+}
+
+/** The payload as it stands in the message, and the bytes of the artifact that it refers to. */
+function outputOf(payload: Json, eventId: string): { output: Output; bytes?: Uint8Array } {
+  if (bytesOf(payload) <= LIMITS.inlineBytes) return { output: { value: payload } };
+  const bytes = new TextEncoder().encode(JSON.stringify(payload));
+  const ref: ArtifactRef = { sha256: sha256Hex(bytes), bytes: bytes.byteLength, mediaType: 'application/json', summary: redactText(`payload of event ${eventId}`.slice(0, 80)), name: 'payload.json' };
+  return { output: { ref }, bytes };
+}

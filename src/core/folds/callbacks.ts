@@ -1,0 +1,48 @@
+// Folds of callbacks: what is awaited, what has come, what is over. State keeps counts and digests of items, never a payload.
+// Pure and total (I3, I7); an event that comes before its call has said what it waits for is kept like any other.
+import { sha256Hex } from '../canonical';
+import { callbackOf, callCalledBack, callOf } from '../lookups';
+import { NO_USAGE, add } from '../rules/budgets';
+import type { CallbackState, State } from '../state';
+import { tookEffect } from './calls';
+import { type Fold, dropCallbacks, release, setCall, setStep } from './parts';
+
+/** How an item is known again. */
+export const itemOf = ({ item, eventId }: { item?: string; eventId: string }): string => sha256Hex(`item|${item ?? eventId}`).slice(0, 16);
+
+/** The effect took place; from now on only its result is waited for. */
+export const toolCallPending: Fold<'ToolCallPending'> = (state, { data }) => {
+  const call = callOf(state, data.callId);
+  if (!call) return state;
+  const freed = release(state, data.callId);
+  const decisions = Object.fromEntries(Object.entries(freed.decisions).filter(([, asked]) => asked.callId !== data.callId));
+  const spent = { ...freed, decisions, spent: add(freed.spent, { ...NO_USAGE, calls: 1 }) };
+  return setCall(tookEffect(spent, call, data.output), data.callId, { phase: 'waiting', dueAt: 0, unsure: undefined, claimsLost: undefined, cause: undefined, decisionId: undefined });
+};
+
+const put = (state: State, entry: CallbackState): State => ({ ...state, callbacks: { ...state.callbacks, [entry.callbackId]: entry } });
+
+export const callbackAwaited: Fold<'CallbackAwaited'> = (state, { data, at, seq }) => {
+  const early = callbackOf(state, data.callbackId);
+  const next = put(state, { ...data, open: true, askedAt: at, items: early?.items ?? [], since: early?.since ?? seq, ...(early?.plain ? { plain: true as const } : {}) });
+  return data.callId === undefined ? setStep(next, data.stepId, { status: 'active', waitId: data.callbackId }) : next;
+};
+
+export const callbackReceived: Fold<'CallbackReceived'> = (state, { data, at, seq }) => {
+  const known = callbackOf(state, data.callbackId) ?? early(state, data.callbackId, at);
+  if (!known) return state;
+  const since = known.items.length === 0 ? seq - 1 : known.since;
+  return put(state, { ...known, since, items: [...known.items, itemOf(data)], ...(data.item === undefined ? { plain: true as const } : {}) });
+};
+
+/** The outside was faster than the answer of the call. */
+function early(state: State, callbackId: string, at: number): CallbackState | undefined {
+  const call = callCalledBack(state, callbackId);
+  return call && { callbackId, callId: call.callId, ...(call.stepId === undefined ? {} : { stepId: call.stepId }), open: false, expect: null, expiresAt: null, onDeadline: { then: 'fail-step' }, askedAt: at, items: [], since: 0 };
+}
+
+export const callbackExpired: Fold<'CallbackExpired'> = (state, { data }) => {
+  const entry = callbackOf(state, data.callbackId);
+  if (entry && data.partial) return put(state, { ...entry, over: true });
+  return dropCallbacks(state, ({ callbackId }) => callbackId === data.callbackId);
+};
