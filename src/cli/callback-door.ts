@@ -67,16 +67,20 @@ async function answerTo(client: () => Promise<Pick<LonghaulClient, 'callback'>>,
 
 const one = (value: string | string[] | undefined): string | undefined => (typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined);
 
-/** The whole body, or null when it is too large; what follows is not read. */
-async function bodyOf(request: IncomingMessage): Promise<Buffer | null> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    bytes += part.length;
-    if (bytes > LIMITS.messageBytes) return null;
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
+/** The whole body, or null when it is too large; what follows is not kept, so that the answer can still be read. */
+function bodyOf(request: IncomingMessage): Promise<Buffer | null> {
+  return new Promise((resolve, reject) => {
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    if (Number(request.headers['content-length'] ?? 0) > LIMITS.messageBytes) return void resolve(null);
+    request.on('data', (part: Buffer) => {
+      bytes += part.length;
+      if (bytes <= LIMITS.messageBytes) parts.push(part);
+      else resolve(null);
+    });
+    request.once('end', () => resolve(Buffer.concat(parts)));
+    request.once('error', reject);
+  });
 }
 
 function parsed(body: Buffer): Json | undefined {

@@ -136,7 +136,11 @@ export class Place {
       });
       this.closing.push(() => connection.close());
       return { connection, at };
-    })();
+    })().catch((error: unknown) => {
+      // A process that stays asks again.
+      this.connected = undefined;
+      throw error;
+    });
     return this.connected;
   }
 

@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { addApprovals } from './commands/approvals';
 import { addArtifacts } from './commands/artifacts';
+import { addCallback } from './commands/callback';
 import { addDemo } from './commands/demo';
 import { addDev } from './commands/dev';
 import { addDoctor } from './commands/doctor';
@@ -26,6 +27,7 @@ export function programOf(version: string): Command {
   addRunsRead(runs);
   addRunsAct(runs);
   addApprovals(program);
+  addCallback(program);
   addArtifacts(program);
   addReplay(program);
   addDoctor(program);
@@ -34,7 +36,7 @@ export function programOf(version: string): Command {
 
 /** Where the ids of arguments come from. */
 const SOURCES: Record<string, string> = {
-  id: 'npx longhaul approvals list', question: 'npx longhaul inbox', run: 'npx longhaul runs list', 'run-or-file': 'npx longhaul runs list',
+  id: 'npx longhaul approvals list', question: 'npx longhaul inbox', callback: 'npx longhaul runs list --waiting-for callback', run: 'npx longhaul runs list', 'run-or-file': 'npx longhaul runs list',
   call: 'npx longhaul inbox, or npx longhaul runs show RUN', artifact: 'npx longhaul artifacts list RUN', agent: 'npx longhaul doctor',
 };
 

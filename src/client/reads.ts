@@ -104,7 +104,7 @@ const PAGE = 500;
 
 /** What people are asked for, over all runs, soonest end first. */
 export async function inboxOf(stores: ClientStores): Promise<{ run: RunRow; wait: WaitRow }[]> {
-  const kinds: WaitRow['kind'][] = ['approval', 'question', 'decision', 'blocked', 'budget', 'paused'];
+  const kinds: WaitRow['kind'][] = ['approval', 'question', 'decision', 'callback', 'blocked', 'budget', 'paused'];
   const rows: RunRow[] = [];
   for (let page: RunRow[] | undefined; page === undefined || page.length === PAGE;) {
     page = await stores.journal.list({ waitingFor: kinds, limit: PAGE, ...(rows.length > 0 ? { before: rows.at(-1)?.runId } : {}) });

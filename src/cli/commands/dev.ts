@@ -11,6 +11,7 @@ import { onLauncherGone } from '../launcher';
 import { firstRuns } from '../next';
 import type { Place } from '../place';
 import { command, json, say } from '../print';
+import type { CallbackDoor } from '../callback-door';
 import type { Supervised } from '../dev/supervisor';
 
 /** Signals that ask this process to stop. */
@@ -62,7 +63,7 @@ function interrupted(): Promise<void> {
   });
 }
 
-interface WorkerOptions extends CommonOptions { production?: boolean; logFile?: string; logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
+interface WorkerOptions extends CommonOptions { production?: boolean; callbacks?: string; logFile?: string; logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
 
 async function worker(place: Place, options: WorkerOptions): Promise<void> {
   place.writable();
@@ -73,10 +74,14 @@ async function worker(place: Place, options: WorkerOptions): Promise<void> {
   guardStreams();
   const at = await place.server();
   const { startWorker } = await import('../../worker');
+  const door = options.callbacks === undefined ? null : await callbackDoor(place, wholeOf('--callbacks', options.callbacks));
   const { apiKey, address = at.address, ...rest } = at.connectionOptions;
   const connection = { ...rest, address, ...(apiKey === undefined ? {} : { apiKey: typeof apiKey === 'function' ? apiKey() : apiKey }) };
   const running = await startWorker({
     config, configFile: file, stateDir: place.stateDir, folder: path.dirname(file), connection, namespace: at.namespace, taskQueue: place.taskQueue, logFile: options.logFile, logLevel: options.logLevel, production: options.production,
+  }).catch(async (error: unknown) => {
+    await door?.close();
+    throw error;
   });
   // The supervisor is gone: so is this worker.
   const orphaned = (): void => running.shutdown();
@@ -84,11 +89,21 @@ async function worker(place: Place, options: WorkerOptions): Promise<void> {
   const ended = running.run();
   process.send?.({ ready: true });
   say(`Worker ${process.pid} polls "${place.taskQueue}" at ${at.address}, agents: ${config.agents.map((agent) => agent.name).join(', ')}. Ctrl-C stops it; runs wait.`);
-  await ended.finally(() => {
+  if (door) say(`Callbacks ${door.url}`);
+  await ended.finally(async () => {
+    await door?.close();
     // The open channel would keep this process alive.
     process.removeListener('disconnect', orphaned);
     if (process.connected) process.disconnect();
   });
+}
+
+/** Where programs on this machine call back; tools of this worker find it as the service `callbacks`. */
+async function callbackDoor(place: Place, port: number): Promise<CallbackDoor> {
+  const { openCallbackDoor } = await import('../callback-door');
+  const door = await openCallbackDoor(() => place.client(), port).catch((error: unknown) => { throw new Stop(EXIT.error, `Port ${port} of 127.0.0.1 cannot be opened for callbacks (${(error as NodeJS.ErrnoException).code ?? String(error)}); give --callbacks another, or 0 for any free one.`); });
+  process.env.LONGHAUL_SERVICE_CALLBACKS ??= door.url;
+  return door;
 }
 
 /** Runs Temporal's own binary; its exit code is ours. */
@@ -116,6 +131,7 @@ export function addDev(program: Command): void {
     .action(act(dev, ([options]) => options));
   reaching(program.command('worker').description('run one worker in this process'))
     .option('--production', 'runs that begin here take signed decisions only about manual and irreversible effects (also: mode in the configuration, LONGHAUL_MODE=production)')
+    .option('--callbacks <port>', 'take callbacks over HTTP on this port of 127.0.0.1; 0 for any free one (`dev` does so by itself)')
     .option('--log-file <file>', 'log to a file instead of stderr').option('--log-level <level>', 'debug, info, warn, error or silent', 'info')
     .action(act(worker, ([options]) => options));
   // Everything after `temporal` is for Temporal's own program, options too.

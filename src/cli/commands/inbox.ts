@@ -11,7 +11,7 @@ import { command, count, data, distance, json, line, say } from '../print';
 
 export interface Open { run: RunRow; wait: WaitRow }
 
-const KINDS: WaitRow['kind'][] = ['approval', 'question', 'decision', 'blocked', 'budget', 'paused'];
+const KINDS: WaitRow['kind'][] = ['approval', 'question', 'decision', 'callback', 'blocked', 'budget', 'paused'];
 const RISKS: Effect[] = ['irreversible', 'manual', 'reversible', 'none'];
 const riskOf = ({ wait }: Open): number => (wait.risk === undefined ? RISKS.length : RISKS.indexOf(wait.risk));
 

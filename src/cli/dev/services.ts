@@ -15,8 +15,8 @@ const READY_MS = 20_000;
 
 export interface RunningServices { urls: Record<string, string>; stop(): Promise<void> }
 
-/** Starts every service that is named by a command. Throws Stop with the log's last words when one does not listen in time. */
-export async function startServices(stateDir: string, { config, file }: LoadedConfig, say: (line: string) => void): Promise<RunningServices> {
+/** Starts every service that is named by a command; `own` are those of this process, told to workers like the others. Throws Stop with the log's last words when one does not listen in time. */
+export async function startServices(stateDir: string, { config, file }: LoadedConfig, say: (line: string) => void, own: Record<string, string> = {}): Promise<RunningServices> {
   const named = Object.entries(config.services ?? {}).filter((entry): entry is [string, ServiceCommand] => typeof entry[1] === 'object' && 'command' in entry[1]);
   const running = await Promise.all(named.map(async ([name, service]) => {
     const { ports, notes } = await choosePorts(stateDir, { [`service:${name}`]: 0 });
@@ -25,7 +25,7 @@ export async function startServices(stateDir: string, { config, file }: LoadedCo
     const stop = await keepRunning({ stateDir, name, service, port, folder: path.dirname(file), say });
     return { name, url: `http://127.0.0.1:${port}`, stop };
   }));
-  const urls = Object.fromEntries(running.map(({ name, url }) => [name, url]));
+  const urls = { ...own, ...Object.fromEntries(running.map(({ name, url }) => [name, url])) };
   writeServices(stateDir, urls);
   return { urls, stop: async () => void await Promise.all(running.map(({ stop }) => stop())) };
 }

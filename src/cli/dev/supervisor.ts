@@ -7,6 +7,8 @@ import { readDevState } from '../../adapters/temporal/dev-state';
 import { startDevServer, type DevServer } from '../../adapters/temporal/dev-server';
 import { findTemporal } from '../../adapters/temporal/find-binary';
 import { modelFromEnv } from '../../adapters/models/from-env';
+import { choosePorts } from '../../adapters/temporal/ports';
+import { openCallbackDoor, type CallbackDoor } from '../callback-door';
 import { EXAMPLE, type Place } from '../place';
 import { pollingWorkers } from '../workers';
 import { startServices, type RunningServices } from './services';
@@ -47,7 +49,9 @@ export async function supervise(place: Place, wishes: Wishes): Promise<Supervise
   try {
     const left = await endLeftOvers(stateDir);
     if (left.length > 0) wishes.say(`Ended what a killed process had left running: ${left.join(', ')}.`);
-    const [server, services] = await both(serverOf(place, wishes), startServices(stateDir, loaded, wishes.say), stops);
+    const door = wishes.mode === 'dev' ? await doorOf(place, wishes.say) : null;
+    if (door) stops.push(() => door.close());
+    const [server, services] = await both(serverOf(place, wishes), startServices(stateDir, loaded, wishes.say, door ? { callbacks: door.url } : {}), stops);
     const args = ['--state-dir', stateDir, '--config', loaded.file, '--address', server.address, '--namespace', server.namespace, '--task-queue', place.taskQueue];
     if (server.uiAddress === null) await tellOthers(place, wishes.say);
     const model = modelFor(loaded.file, wishes.say);
@@ -59,6 +63,13 @@ export async function supervise(place: Place, wishes: Wishes): Promise<Supervise
     await stop();
     throw error;
   }
+}
+
+/** Where programs on this machine call back: a service like others to the tools, on a port that is kept. */
+async function doorOf(place: Place, say: (line: string) => void): Promise<CallbackDoor> {
+  const { ports, notes } = await choosePorts(place.stateDir, { callbacks: 0 });
+  notes.forEach(say);
+  return openCallbackDoor(() => place.client({ mustExist: false }), ports.callbacks);
 }
 
 /** A server that was named may have workers of other folders: they would take this folder's work and not know its runs. */
