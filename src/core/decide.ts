@@ -75,7 +75,7 @@ function received(state: State, { message: given, checked }: Extract<Command, { 
     case 'edit': return edit(state, message, body.approvalId, body.args, now);
     case 'revoke': return revoke(state, message, body.grantId);
     case 'answer': return answerQuestion(state, message, body.questionId, body.answer, now);
-    case 'callback': return receive(state, message, body);
+    case 'callback': return receive(state, message, body, now);
     case 'cancel': return people.cancel(state, message, body.reason, now);
     case 'pause': return people.pause(state, message, body.reason);
     case 'resume': return people.resume(state, message);

@@ -125,6 +125,12 @@ describe('when the worker is lost after the outside has accepted', () => {
     const back = doubt('mail').when(calls('e1', 'sent')).then('CallbackReceived').thenHears('counted');
     back.when(saw('c1', 1, evidence({ ledger: dead, lookUp: { kind: 'none' } }))).then('RecoveryChecked', ['ToolCallPending', { via: 'callback' }], 'CallbackAwaited').thenNeeds(`collect:${ID}`);
   });
+  test('a person who was asked whether it happened need not answer any more', () => {
+    const asked = doubt('mail').when(saw('c1', 1, evidence({ ledger: dead, lookUp: { kind: 'none' } }))).then('RecoveryChecked', 'HumanDecisionRequested');
+    const back = asked.when(calls('e1')).then('CallbackReceived', ['ToolCallPending', { via: 'callback' }], 'CallbackAwaited').thenHears('done').thenNeeds(`collect:${ID}`);
+    expect(back.state.decisions).toEqual({});
+    back.when(said('ann', { kind: 'resolve', callId: 'c1', verdict: 'not-happened' })).thenHears('already-decided');
+  });
   test('it is never sent again once items have come: a person is asked how many there are', () => {
     doubt('pay').when(calls('e1', 1, { item: 'a' })).when(saw('c1', 1, evidence({ ledger: dead, lookUp: { kind: 'none' }, honoursKey: true }))).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
   });

@@ -2,6 +2,7 @@
 // names, and a policy that asks for `asked` only (rules.ts has what tests may choose).
 // Where a test names the service `outside`, the tools of the effect server are there too.
 import { defineAgent, defineConfig, type Config, type HistoryLimits } from '../../src/config';
+import { laterTools } from './later-tools';
 import { outsideTools } from './outside-tools';
 import { rigPolicy } from './rules';
 import { stopTools } from './stop-tools';
@@ -16,7 +17,7 @@ export function rigConfig(effects: string, limits?: HistoryLimits): Config {
       defineAgent({ name: RIG_AGENT, version: '1.0.0', planner: 'declared', budget: {} }),
       defineAgent({ name: PLANNER, version: '1.0.0', planner: 'model', budget: {} }),
     ],
-    tools: [...rigTools(effects), ...stopTools(effects), ...(process.env['LONGHAUL_SERVICE_OUTSIDE'] ? outsideTools() : [])],
+    tools: [...rigTools(effects), ...stopTools(effects), ...laterTools(effects), ...(process.env['LONGHAUL_SERVICE_OUTSIDE'] ? outsideTools() : [])],
     policy: rigPolicy(effects),
     ...(limits ? { limits } : {}),
   });

@@ -2,7 +2,7 @@
 // signal, exit, throw anything, leave children behind. `ISOLATED_FILE` names the file that takes one line an effect.
 import { spawn } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { defineAgent, defineConfig, defineTool, ToolError, z, type ToolCall } from '../../src/index';
+import { defineAgent, defineConfig, defineTool, pending, ToolError, z, type ToolCall } from '../../src/index';
 
 const input = z.strictObject({ how: z.string(), mark: z.string().optional(), secret: z.string().optional(), sha256: z.string().optional(), when: z.string().transform((text) => new Date(text)).optional() });
 type Args = z.infer<typeof input>;
@@ -51,6 +51,9 @@ export const tools = [
     undo: async ({ args, output }, call) => { note(call, `undo ${args.how}`); return { undone: output, pid: process.pid }; },
     resourceVersion: async () => `v${process.pid > 0 ? lines().filter(({ what }) => what === 'version').length : 0}`,
     preview: async ({ how }) => `will do ${how} in ${process.pid}` }),
+  defineTool({ ...common, name: 'later', effect: 'manual',
+    execute: async ({ how }, call) => { note(call, how); return pending({ expect: 3, receipt: { callbackId: call.callbackId } }); },
+    lookUp: async ({ key }) => (lines().some((line) => line.key === key) ? { found: true as const, output: pending({ expect: 3 }) } : { found: false as const }) }),
 ];
 
 export default defineConfig({ agents: [defineAgent({ name: 'tester', version: '1.0.0', planner: 'declared' })], tools: tools as never });

@@ -5,7 +5,7 @@ import { callbackOf, callCalledBack, callOf } from '../lookups';
 import { NO_USAGE, add } from '../rules/budgets';
 import type { CallbackState, State } from '../state';
 import { tookEffect } from './calls';
-import { type Fold, dropCallbacks, release, setCall, setStep } from './parts';
+import { CAPS, type Fold, dropCallbacks, keep, release, setCall, setStep, without } from './parts';
 
 /** How an item is known again. */
 export const itemOf = ({ item, eventId }: { item?: string; eventId: string }): string => sha256Hex(`item|${item ?? eventId}`).slice(0, 16);
@@ -15,8 +15,9 @@ export const toolCallPending: Fold<'ToolCallPending'> = (state, { data }) => {
   const call = callOf(state, data.callId);
   if (!call) return state;
   const freed = release(state, data.callId);
-  const decisions = Object.fromEntries(Object.entries(freed.decisions).filter(([, asked]) => asked.callId !== data.callId));
-  const spent = { ...freed, decisions, spent: add(freed.spent, { ...NO_USAGE, calls: 1 }) };
+  const asked = Object.values(freed.decisions).find(({ callId }) => callId === data.callId);
+  const closed = asked ? keep(freed.closed, 'id', { id: data.callId, kind: 'already-decided' as const, text: 'It happened: the outside has accepted it.' }, CAPS.closed) : freed.closed;
+  const spent = { ...freed, closed, decisions: asked ? without(freed.decisions, asked.decisionId) : freed.decisions, spent: add(freed.spent, { ...NO_USAGE, calls: 1 }) };
   return setCall(tookEffect(spent, call, data.output), data.callId, { phase: 'waiting', dueAt: 0, unsure: undefined, claimsLost: undefined, cause: undefined, decisionId: undefined });
 };
 

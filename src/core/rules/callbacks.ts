@@ -29,6 +29,12 @@ export function accepted(state: State, call: CallState, done: Accepted, terms: P
   return [...pending, draft('CallbackAwaited', { callbackId, callId, ...(stepId === undefined ? {} : { stepId }), expect, expiresAt: deadlineMs === null ? null : now + deadlineMs, onDeadline }, callbackId)];
 }
 
+const ONE_RESULT: PendingTerms = { expect: null, deadlineMs: null, onDeadline: { then: 'fail-step' } };
+
+/** A plain event has come for a call whose own answer was lost: the outside knows the id from the request alone, so it was accepted. */
+export const acceptedAsCalledBack = (state: State, call: CallState, now: number): Draft[] =>
+  accepted(state, call, { output: { value: null }, summary: 'the outside has called back', via: 'callback', settled: false }, ONE_RESULT, now);
+
 /** The event that opens a step which waits for the outside. */
 export function awaitCallback(state: State, step: StepState, now: number): Draft | null {
   const { action } = step;
@@ -39,15 +45,18 @@ export function awaitCallback(state: State, step: StepState, now: number): Draft
   }, callbackId);
 }
 
-export function receive(state: State, message: Message, body: Extract<MessageBody, { kind: 'callback' }>): Decision {
+export function receive(state: State, message: Message, body: Extract<MessageBody, { kind: 'callback' }>, now: number): Decision {
   const { callbackId, eventId, item, payload } = body;
   const entry = callbackOf(state, callbackId);
-  if (!entry && !callCalledBack(state, callbackId)) return late(state, message, callbackId);
+  const call = callCalledBack(state, callbackId);
+  if (!entry && !call) return late(state, message, callbackId);
   if (state.cancel) return hears('closed', 'The run is being cancelled; nothing is taken any more.');
   if (entry && isFull(entry)) return hears('closed', 'Everything that was awaited has come; this is not counted.');
   if (entry?.items.includes(itemOf(body))) return hears('already-decided', `Item ${item ?? eventId} has come before, with another event; this one is not counted.`);
   if (entry && entry.items.length >= MOST_ITEMS) return hears('refused', `${MOST_ITEMS} items have come already; more are not taken.`);
   const received = draft('CallbackReceived', { callbackId, eventId, ...(item === undefined ? {} : { item }), payload, actor: message.actor }, callbackId, message.actor);
+  // A person who is asked whether it happened need not answer any more.
+  if (!entry?.open && call?.phase === 'person' && item === undefined) return { events: [received, ...acceptedAsCalledBack(state, call, now)], answer: answer('done', 'Received: it is the result that was awaited.') };
   if (!entry?.open) return { events: [received], answer: answer('counted', 'Kept until the call has said what it waits for.') };
   if (entry.expect === null) return { events: [received, ...completed(state, entry, { output: payload, summary: 'called back' }, 'callback')], answer: answer('done', 'Received: it is the result that was awaited.') };
   const came = entry.items.length + 1;

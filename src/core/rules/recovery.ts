@@ -5,10 +5,9 @@ import { type Decision, draft, nothing, only } from '../draft';
 import type { Draft, Finding, GateDecision } from '../events';
 import { askId, callbackIdOf } from '../keys';
 import { callbackOf, callOf, ledgerOf, toolOf } from '../lookups';
-import type { PendingTerms } from '../pending';
 import type { CallState, CallbackState, State } from '../state';
 import type { GateEvidence, PremiseSeen } from '../world';
-import { accepted } from './callbacks';
+import { accepted, acceptedAsCalledBack } from './callbacks';
 import { countedAgain } from './calls';
 import { finalFailure, premiseChanged, succeeded } from './outcomes';
 
@@ -53,13 +52,10 @@ function recorded(state: State, call: CallState, seen: GateEvidence, now: number
   if (seen.ledger.state === 'done' && seen.ledger.pending) return accepted(state, call, { output: seen.ledger.output, summary: seen.ledger.summary, via: 'ledger', settled: true }, seen.ledger.pending, now);
   if (seen.ledger.state === 'done') return succeeded(state, call, { output: seen.ledger.output, summary: seen.ledger.summary, via: 'ledger', settled: true }, {});
   if (seen.ledger.state === 'refused') return finalFailure(call.callId, call.undoOf === undefined ? call.stepId : undefined, call.attempt, seen.ledger.failure, true);
-  if (seen.lookUp.kind !== 'found') return calledBack(state, call) ? accepted(state, call, CALLED_BACK, ONE_RESULT, now) : [];
+  if (seen.lookUp.kind !== 'found') return calledBack(state, call) ? acceptedAsCalledBack(state, call, now) : [];
   if (seen.lookUp.pending) return accepted(state, call, { output: seen.lookUp.output, summary: seen.lookUp.summary, via: 'look-up', settled: true }, seen.lookUp.pending, now);
   return succeeded(state, call, { output: seen.lookUp.output, summary: seen.lookUp.summary, via: 'look-up', settled: true }, {});
 }
-
-const CALLED_BACK = { output: { value: null }, summary: 'the outside has called back', via: 'callback' as const, settled: false };
-const ONE_RESULT: PendingTerms = { expect: null, deadlineMs: null, onDeadline: { then: 'fail-step' } };
 
 /** Events that came for the call although its answer was lost: the outside knows their id from the request alone. */
 const calledBack = (state: State, call: CallState): CallbackState | undefined => (call.undoOf === undefined ? callbackOf(state, callbackIdOf(state.runId, call.callId)) : undefined);
