@@ -131,6 +131,11 @@ describe('when the worker is lost after the outside has accepted', () => {
     expect(back.state.decisions).toEqual({});
     back.when(said('ann', { kind: 'resolve', callId: 'c1', verdict: 'not-happened' })).thenHears('already-decided');
   });
+  test('R10.8 where decisions must be signed, a callback that nobody signed settles no doubt, and nothing is sent again', () => {
+    const unsure = given({ mode: 'production', steps: [toolStep('s', 'mail')] }).when(prepared('s')).when(returned('c1', 1, { kind: 'unknown', why: 'lost' }));
+    const asked = unsure.when(calls('e1')).thenHears('counted').when(saw('c1', 1, evidence({ ledger: dead, lookUp: { kind: 'none' }, honoursKey: true }))).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
+    asked.when(calls('e2')).then('CallbackReceived').thenHears('counted');
+  });
   test('it is never sent again once items have come: a person is asked how many there are', () => {
     doubt('pay').when(calls('e1', 1, { item: 'a' })).when(saw('c1', 1, evidence({ ledger: dead, lookUp: { kind: 'none' }, honoursKey: true }))).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
   });

@@ -12,6 +12,7 @@ import { MOST_ITEMS, type PendingTerms } from '../pending';
 import type { Output } from '../run';
 import type { CallState, CallbackState, State, StepState } from '../state';
 import type { CallResult, CollectResult } from '../world';
+import { mustBeSigned } from './authority';
 import { cancelRun } from './cancellation';
 import { ENDED, finalFailure, NO_CALLBACK, succeeded, type Done } from './outcomes';
 
@@ -56,7 +57,7 @@ export function receive(state: State, message: Message, body: Extract<MessageBod
   if (entry && entry.items.length >= MOST_ITEMS) return hears('refused', `${MOST_ITEMS} items have come already; more are not taken.`);
   const received = draft('CallbackReceived', { callbackId, eventId, ...(item === undefined ? {} : { item }), payload, actor: message.actor }, callbackId, message.actor);
   // A person who is asked whether it happened need not answer any more.
-  if (!entry?.open && call?.phase === 'person' && item === undefined) return { events: [received, ...acceptedAsCalledBack(state, call, now)], answer: answer('done', 'Received: it is the result that was awaited.') };
+  if (!entry?.open && call?.phase === 'person' && item === undefined && !mustBeSigned(state, call.effect)) return { events: [received, ...acceptedAsCalledBack(state, call, now)], answer: answer('done', 'Received: it is the result that was awaited.') };
   if (!entry?.open) return { events: [received], answer: answer('counted', 'Kept until the call has said what it waits for.') };
   if (entry.expect === null) return { events: [received, ...completed(state, entry, { output: payload, summary: 'called back' }, 'callback')], answer: answer('done', 'Received: it is the result that was awaited.') };
   const came = entry.items.length + 1;

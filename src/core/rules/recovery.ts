@@ -7,6 +7,7 @@ import { askId, callbackIdOf } from '../keys';
 import { callbackOf, callOf, ledgerOf, toolOf } from '../lookups';
 import type { CallState, CallbackState, State } from '../state';
 import type { GateEvidence, PremiseSeen } from '../world';
+import { mustBeSigned } from './authority';
 import { accepted, acceptedAsCalledBack } from './callbacks';
 import { countedAgain } from './calls';
 import { finalFailure, premiseChanged, succeeded } from './outcomes';
@@ -85,8 +86,11 @@ function judge(state: State, call: CallState, seen: GateEvidence, now: number): 
 
 /** It was accepted. One that is called back with a plain result has it; how many items a batch has, only its lost answer said. */
 function backed(state: State, { plain }: CallbackState, call: CallState): Verdict {
-  if (plain) return { decision: 'record', why: 'the outside has called back' };
-  const why = `${call.tool} was accepted, since items of it have come, but how many there will be is not known`;
+  // Whoever calls back signs nothing: where decisions must be signed, it is no more than a sign for those who decide.
+  const unsigned = mustBeSigned(state, call.effect);
+  if (plain && !unsigned) return { decision: 'record', why: 'the outside has called back' };
+  const why = unsigned ? `somebody has called back under the id of ${call.tool}, which only its outside should know`
+    : `${call.tool} was accepted, since items of it have come, but how many there will be is not known`;
   return state.cancel ? { decision: 'stop', why } : { decision: 'ask-person', why };
 }
 
