@@ -59,6 +59,8 @@ export interface WorkerSettings {
 
 export interface RunningWorker {
   worker: Worker;
+  /** What runs that begin here are pinned to. */
+  mode: 'dev' | 'production';
   /** Polls until `shutdown`, then closes what was opened here. Rejects when the worker fails. */
   run(): Promise<void>;
   /** Stops polling; calls in flight have the grace time to end. */
@@ -93,7 +95,7 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
     const worker = await Worker.create({ ...options(settings), connection, activities: hands, interceptors: { activity: [noting(notes)] } });
     // What a dead worker left is told before this one is up, so that nothing is sought at the dead one's queue any more.
     await Promise.race([reaper.first, sleep(REAP_MS, undefined, { ref: false })]);
-    return { worker, run: () => polling(worker, close), shutdown: () => worker.shutdown() };
+    return { worker, mode: modeOf(settings), run: () => polling(worker, close), shutdown: () => worker.shutdown() };
   } catch (error) {
     await close();
     throw error;
@@ -161,7 +163,9 @@ async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores
 
 /** Anything that says production is heard; nothing takes it back. */
 function modeOf({ config, production }: WorkerSettings): 'dev' | 'production' {
-  return production || config.mode === 'production' || process.env['LONGHAUL_MODE'] === 'production' ? 'production' : 'dev';
+  const said = process.env['LONGHAUL_MODE'] ?? '';
+  if (!['', 'dev', 'production'].includes(said)) throw new Error(`LONGHAUL_MODE is ${JSON.stringify(said)}: set it to production or dev.`);
+  return production || config.mode === 'production' || said === 'production' ? 'production' : 'dev';
 }
 
 async function factsOf({ config, namespace }: WorkerSettings, connection: NativeConnection, log: Log): Promise<WorkerFacts> {

@@ -20,7 +20,7 @@ const THEN: Record<string, string> = {
 /** What happens at the end of a wait, in words. */
 export const thenWords = (then: string): string => THEN[then] ?? then;
 
-/** `claimed` is nobody's word but the sender's; a token is the word of who made it. */
+/** Who did something, and how far that is proved: `claimed` is nobody's word but the sender's, a token is the word of who made it. */
 export function actorName({ id, assurance, proof }: { id: string; assurance: string; proof?: { kid: string; iss: string } }): string {
   if (assurance === 'claimed') return `${id} (unauthenticated)`;
   return proof ? `${id} (signed by ${proof.iss}, key ${proof.kid})` : id;
@@ -55,6 +55,7 @@ export function pageOfRun(row: RunRow, state: State, { lost = null, ledger = [],
     `  status       ${pc.bold(row.status)}${row.outcome ? ` (${row.outcome})` : ''}: ${line(row.detail, 200)}`,
     `  times        accepted ${time(row.createdAt)}, last event ${distance(row.updatedAt)}`,
     `  epoch        ${row.epoch}, ${count(row.version, 'event')}`,
+    ...(state.pins.mode === 'production' ? ['  mode         production: who decides about a manual or irreversible effect signs'] : []),
   ];
   if (lost !== null) lines.push('', `  ${pc.yellow(`nothing runs it: it is ${lost}, and what it waits for counts only once it is restored`)}`, `    next         ${command(restoreCommand(row.runId))}`);
   for (const wait of row.waits) lines.push('', ...waitLines(wait), ...verdictLines(looks?.get(state.decisions[wait.waitId]?.callId ?? '')));

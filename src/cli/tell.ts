@@ -3,11 +3,13 @@ import pc from 'picocolors';
 import type { EventData, EventType, GateDecision, RunEvent } from '../core/events';
 import { iso } from '../core/iso';
 import { wordsOfGrant } from '../core/rules/grants';
-import type { Output } from '../core/run';
+import type { Actor, Output } from '../core/run';
 import { amount, budgetWords, columnsOf, count, line } from './print';
 
 type Teller = { [T in EventType]: (data: EventData[T]) => string };
 
+/** `claimed` is nobody's word but the sender's. */
+const who = ({ id, assurance }: Actor): string => (assurance === 'claimed' ? `${id} (unauthenticated)` : id);
 const names = (ids: readonly string[]): string => ids.join(', ');
 const outputOf = (output: Output): string => ('ref' in output ? `${output.ref.summary} (${output.ref.bytes} bytes)` : JSON.stringify(output.value));
 
@@ -28,15 +30,15 @@ const TELL: Teller = {
   RetryScheduled: (d) => `${d.callId || (d.stepId ?? '')} again in ${d.delayMs} ms (${d.class})`,
   RecoveryChecked: (d) => `${d.callId} ${recoveryWords(d)}`,
   HumanDecisionRequested: (d) => `${d.decisionId} ${d.callId}: ${d.why}`,
-  HumanDecided: (d) => `${d.callId} ${d.verdict} by ${d.actor.id}${d.reference ? `: ${d.reference}` : ''}`,
+  HumanDecided: (d) => `${d.callId} ${d.verdict} by ${who(d.actor)}${d.reference ? `: ${d.reference}` : ''}`,
   ApprovalRequested: (d) => `${d.approvalId} for ${d.binding.tool} ${d.callId}, until ${iso(d.expiresAt)}, then ${d.onDeadline.then} (rule ${d.rule.rule})`,
-  ApprovalGranted: (d) => `${d.approvalId} by ${names(d.actors.map((actor) => actor.id))}${d.grantId ? ` (grant ${d.grantId})` : ''}${d.final ? '' : ', more must approve'}`,
-  ApprovalRejected: (d) => `${d.approvalId} by ${d.actor.id}${d.reason ? `: ${d.reason}` : ''}`,
+  ApprovalGranted: (d) => `${d.approvalId} by ${names(d.actors.map(who))}${d.grantId ? ` (grant ${d.grantId})` : ''}${d.final ? '' : ', more must approve'}`,
+  ApprovalRejected: (d) => `${d.approvalId} by ${who(d.actor)}${d.reason ? `: ${d.reason}` : ''}`,
   ApprovalExpired: (d) => d.approvalId,
   ApprovalVoided: (d) => `${d.approvalId}: ${d.why}`,
-  CallEdited: (d) => `${d.callId} by ${d.actor.id}: new arguments ${'value' in d.args ? names(Object.keys(d.args.value ?? {})) : d.args.ref.sha256.slice(0, 12)}`,
+  CallEdited: (d) => `${d.callId} by ${who(d.actor)}: new arguments ${'value' in d.args ? names(Object.keys(d.args.value ?? {})) : d.args.ref.sha256.slice(0, 12)}`,
   EditRefused: (d) => `${d.stepId}: ${d.failure.message}`,
-  GrantGiven: (d) => `${d.grantId} by ${d.by.id}: ${wordsOfGrant(d)}`,
+  GrantGiven: (d) => `${d.grantId} by ${who(d.by)}: ${wordsOfGrant(d)}`,
   GrantRevoked: (d) => `${d.grantId} by ${d.actor.id}`,
   WaitReminded: (d) => `${d.waitId}, ${d.n === 1 ? 'once' : `${d.n} times`} so far`,
   CallbackAwaited: (d) => `${d.callbackId} for ${d.callId ?? d.stepId ?? ''}${d.expect === null ? '' : `, ${count(d.expect, 'item')}`}${d.expiresAt === null ? '' : `, until ${iso(d.expiresAt)}, then ${d.onDeadline.then}`}`,
@@ -45,7 +47,7 @@ const TELL: Teller = {
   WaitStarted: (d) => `${d.stepId} until ${iso(d.wakeAt)}`,
   WaitSatisfied: (d) => d.stepId,
   QuestionOpened: (d) => `${d.questionId} ${d.question}`,
-  QuestionAnswered: (d) => `${d.questionId} by ${d.by === 'default' ? 'default' : d.actor.id}: ${outputOf(d.answer)}`,
+  QuestionAnswered: (d) => `${d.questionId} by ${d.by === 'default' ? 'default' : who(d.actor)}: ${outputOf(d.answer)}`,
   QuestionExpired: (d) => d.questionId,
   FactConfirmed: (d) => `${d.key} (${d.source})`,
   ArtifactProduced: (d) => `${d.role} ${d.ref.name ?? ''} ${d.ref.sha256.slice(0, 12)} (${d.ref.bytes} bytes): ${d.ref.summary}`,
@@ -55,13 +57,13 @@ const TELL: Teller = {
   CheckpointSaved: (d) => `version ${d.version} (${d.ref.bytes} bytes)`,
   BudgetExhausted: (d) => `${budgetWords(d.kind, d.used)} of ${amount(d.kind, d.limit)}`,
   BudgetExtended: (d) => `${Object.entries(d.budget).map(([kind, n]) => budgetWords(kind, n)).join(', ')} by ${d.actor.id}`,
-  RunPaused: (d) => `by ${d.actor.id}${d.reason ? `: ${d.reason}` : ''}`,
-  RunResumed: (d) => `by ${d.actor.id}`,
+  RunPaused: (d) => `by ${who(d.actor)}${d.reason ? `: ${d.reason}` : ''}`,
+  RunResumed: (d) => `by ${who(d.actor)}`,
   RunBlocked: (d) => d.why,
   RunUnblocked: (d) => `${d.as} ${names(d.steps)} by ${d.actor.id}`,
-  UserMessageReceived: (d) => `from ${d.actor.id}: ${outputOf(d.text)}`,
+  UserMessageReceived: (d) => `from ${who(d.actor)}: ${outputOf(d.text)}`,
   MessageRejected: (d) => d.why,
-  CancelRequested: (d) => `by ${d.actor.id}${d.reason ? `: ${d.reason}` : ''}`,
+  CancelRequested: (d) => `by ${who(d.actor)}${d.reason ? `: ${d.reason}` : ''}`,
   RunCompleted: (d) => `${d.outcome}: ${d.summary}`,
   RunFailed: (d) => `${d.failure.class}: ${d.failure.message}`,
   RunCancelled: (d) => `${d.reason}; finished ${d.report.finished.length}, undone ${d.report.undone.length}, unknown ${d.report.unknown.length}`,

@@ -22,6 +22,12 @@ test('an event is one line no longer than the terminal is wide', () => {
   expect(tellEvent(long, undefined).length).toBeGreaterThan(150);
 });
 
+test('what somebody only claims to be is shown as unauthenticated', () => {
+  const told = (assurance: 'claimed' | 'local-user' | 'token'): string => tellEvent(event('ApprovalGranted', { approvalId: 'a-1', callId: 'c1', actors: [{ id: 'ann', via: 'temporal', assurance }], final: true }), 200);
+  expect(told('claimed')).toMatch(/a-1 by ann \(unauthenticated\)$/);
+  expect([told('local-user'), told('token')]).toEqual([expect.stringMatching(/by ann$/), expect.stringMatching(/by ann$/)]);
+});
+
 test('a call of no tokens names none', () => {
   const told = (tokens: number): string => tellEvent(event('ModelCallSucceeded', { callId: 'c1', attempt: 1, usage: { calls: 1, tokens, microUsd: 0, failures: 0 } }), 200);
   expect([told(0), told(1)]).toEqual([expect.not.stringContaining('token'), expect.stringMatching(/c1 1 token$/)]);

@@ -88,7 +88,7 @@ async function worker(place: Place, options: WorkerOptions): Promise<void> {
   process.once('disconnect', orphaned);
   const ended = running.run();
   process.send?.({ ready: true });
-  say(`Worker ${process.pid} polls "${place.taskQueue}" at ${at.address}, agents: ${config.agents.map((agent) => agent.name).join(', ')}. Ctrl-C stops it; runs wait.`);
+  say(`Worker ${process.pid} polls "${place.taskQueue}" at ${at.address}, agents: ${config.agents.map((agent) => agent.name).join(', ')}${running.mode === 'production' ? '; production: decisions are signed' : ''}. Ctrl-C stops it; runs wait.`);
   if (door) say(`Callbacks ${door.url}`);
   await ended.finally(async () => {
     await door?.close();

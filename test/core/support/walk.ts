@@ -5,10 +5,12 @@ import type { RunEvent } from '../../../src/core/events';
 import type { ErrorClass } from '../../../src/core/failure';
 import { initialState } from '../../../src/core/initial';
 import type { MessageBody } from '../../../src/core/message';
+import { MAY } from '../../../src/core/proof';
+import { matterOf, useOf } from '../../../src/core/rules/authority';
 import type { State } from '../../../src/core/state';
 import { turn } from '../../../src/core/turn';
 import type { CallResult, GateEvidence, Need } from '../../../src/core/world';
-import { evidence, prepared, returned, said, saw, start, succeeded, toolStep, asks, modelSaid, proposes } from '../../../src/testing/scenario';
+import { evidence, prepared, returned, said, saw, signed, start, succeeded, toolStep, asks, modelSaid, proposes } from '../../../src/testing/scenario';
 import { Random } from '../../../src/testing/random';
 import { randomScenario } from '../../../src/testing/simulator-scenarios';
 
@@ -20,7 +22,7 @@ export function walk(seed: number, steps = 40): Walk {
   const random = new Random(seed);
   const scenario = randomScenario(random);
   const out: Walk = { events: [], states: [initialState('run-1')], commands: [], last: initialState('run-1'), now: 1_700_000_000_000 };
-  const begin = start({ ...(scenario.plan ? { steps: scenario.plan.add } : {}), agent: { ...scenario.agent, planner: scenario.plan ? 'declared' : 'model' }, budget: scenario.budget });
+  const begin = start({ ...(scenario.plan ? { steps: scenario.plan.add } : {}), agent: { ...scenario.agent, planner: scenario.plan ? 'declared' : 'model' }, budget: scenario.budget, ...(random.chance(0.3) ? { mode: 'production' as const } : {}) });
   let needs = take(out, begin);
   for (let i = 0; i < steps && !out.last.end; i += 1) {
     if (random.chance(0.3)) out.now += random.int(1, 200_000);
@@ -44,7 +46,17 @@ function chosen(random: Random, out: Walk, needs: Need[], i: number): Command {
   if (kind < 0.62 && out.commands.length > 1) return random.pick(out.commands).command;
   if (kind < 0.66) return madeUp(random, i);
   if (kind < 0.68) return { type: 'Cancel', actor: { id: 'temporal', via: 'temporal', assurance: 'claimed' }, reason: 'native' };
-  return said(random.pick(['ann', 'bob', 'olga']), bodyFor(random, out.last), { id: `w${i}` });
+  const [who, body] = [random.pick(['ann', 'bob', 'olga']), bodyFor(random, out.last)];
+  return random.chance(0.3) ? withToken(random, out.last, out.now, who, body, i) : said(who, body, { id: `w${i}` });
+}
+
+/** The same with a token: mostly one that is good, else one that is not for this. */
+function withToken(random: Random, state: State, now: number, who: string, body: MessageBody, i: number): Command {
+  if (random.chance(0.1)) return { ...said(who, body, { id: `w${i}` }), checked: { kind: 'invalid', why: 'its signature is wrong.' } } as Command;
+  const use = useOf(body);
+  const { about, binding } = (use && matterOf(state, use.id)) ?? { about: 'a-0', binding: '0' };
+  const odd = random.chance(0.2) ? random.pick([{ run: 'run-2' }, { about: 'a-9' }, { binding: '1' }, { exp: now - 1 }, { jti: 'same' }]) : {};
+  return signed(who, body, { jti: `j${i}`, run: state.runId, about, binding, may: [...MAY], exp: now + 1_000, ...odd }, { id: `w${i}` });
 }
 
 function bodyFor(random: Random, state: State): MessageBody {
