@@ -87,9 +87,12 @@ function budgetLines(row: RunRow): string[] {
   return left.length === 0 ? [] : ['', `  budget left  ${left.map(([kind, n]) => budgetWords(kind, n)).join(', ')}`];
 }
 
+/** What tools and models made, and the results of steps that are too large to stand in the journal. */
 function artifactLines(state: State): string[] {
-  if (state.artifacts.length === 0) return [];
-  const lines = state.artifacts.map(({ ref, role }) => `    ${ref.sha256.slice(0, 16)}  ${role.padEnd(10)} ${ref.name ?? ''} ${pc.dim(line(ref.summary, 80))}`);
+  const made = new Map(state.artifacts.map(({ ref, role }) => [ref.sha256, { ref, role }]));
+  for (const { id, output } of state.steps) if (output && 'ref' in output && !made.has(output.ref.sha256)) made.set(output.ref.sha256, { ref: output.ref, role: `result of ${id}` });
+  if (made.size === 0) return [];
+  const lines = [...made.values()].map(({ ref, role }) => `    ${ref.sha256.slice(0, 16)}  ${role.padEnd(10)} ${ref.name ?? ''} ${pc.dim(line(ref.summary, 80))}`);
   return ['', `  artifacts    (${command('longhaul artifacts cat ID')})`, ...lines];
 }
 

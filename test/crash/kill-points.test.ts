@@ -90,7 +90,7 @@ test('R1.4 a call in flight whose process died on this host goes to its gate wit
   const next = await rig.worker({ taskQueue: 'reaped' });
   const ready = Date.now();
   await rig.until(runId, (_, events) => events.some((event) => event.type === 'RecoveryChecked'));
-  expect(Date.now() - ready).toBeLessThan(4_000);
+  expect(Date.now() - ready).toBeLessThan(3_000);
   const { status } = await rig.end(runId);
   expect([status, rig.effects(runId).length, (await rig.stores.ledger.byRun(runId))[0]?.fence]).toEqual(['COMPLETED', 1, 2]);
   await next.kill();

@@ -26,7 +26,9 @@ async function blocked(runId: string): Promise<string> {
   writeFileSync(plan, [
     'goal: Make something and publish it', 'steps:',
     '  - { id: made, title: Make it, action: { type: tool, tool: plain, args: { how: "answers:large" } } }',
-    `  - { id: sent, title: Send it, dependsOn: [made], action: { type: tool, tool: seen, args: { thing: ${runId} } } }`, '',
+    // An answer, so that what failed before does not open the breaker of this tool.
+    `  - { id: well, title: Send another, action: { type: tool, tool: seen, args: { thing: well-${runId} } } }`,
+    `  - { id: sent, title: Send it, dependsOn: [made, well], action: { type: tool, tool: seen, args: { thing: ${runId} } } }`, '',
   ].join('\n'));
   const { code, stderr } = await here.run(['run', 'tester', '--plan', plan, '--run-id', runId, '--watch']);
   expect([code, stderr]).toEqual([6, expect.stringContaining(`longhaul runs settle ${runId} --as`)]);
@@ -38,9 +40,11 @@ test('R8.3 at the attempt limit the run is blocked: exit 6, its artifacts are li
   const shown = await here.run(['runs', 'show', 'retried']);
   expect(shown.stdout).toMatch(/blocked/);
   expect(shown.stdout).toMatch(/\[x\].*made/);
+  const [, shownId] = /\n {2}artifacts .*\n {4}([0-9a-f]{16}) {2}result of made/.exec(shown.stdout) ?? [];
   const listed = (await here.run(['artifacts', 'list', 'retried', '--json'])).stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line) as { sha256: string; bytes: number; summary: string });
   const made = listed.find(({ summary }) => summary === 'large');
   expect(made?.bytes).toBeGreaterThan(3_000_000);
+  expect(shownId).toBe(made?.sha256.slice(0, 16));
   expect((await here.run(['artifacts', 'verify', 'retried'])).code).toBe(0);
   const out = path.join(here.stateDir, 'made.json');
   expect((await here.run(['artifacts', 'cat', made?.sha256 ?? '', '--out', out])).code).toBe(0);
@@ -60,5 +64,16 @@ test('R8.3 settled as skip it completes in part; a step that has not failed cann
   const end = await here.run(['runs', 'watch', 'skipped']);
   expect([end.code, end.stderr]).toEqual([0, expect.stringContaining('completed (partial)')]);
   expect(outside.effects('skipped')).toEqual([]);
+});
+
+test('R8.3 accepted as partial or failed by a person it ends so, sends nothing more, and its artifacts are still listed', async () => {
+  for (const [as, code, words] of [['partial', 0, 'completed (partial)'], ['fail', 3, 'failed']] as const) {
+    const runId = `as-${as}`;
+    await blocked(runId);
+    expect((await here.run(['runs', 'settle', runId, '--as', as, '--by', 'ann'])).code).toBe(0);
+    const end = await here.run(['runs', 'watch', runId]);
+    expect([as, end.code, end.stderr]).toEqual([as, code, expect.stringContaining(`${runId} is ${words}`)]);
+    expect([outside.effects(runId), (await here.run(['runs', 'show', runId])).stdout]).toEqual([[], expect.stringMatching(/artifacts .*\n.*result of made/)]);
+  }
   await dev.stop();
 });

@@ -6,7 +6,7 @@ import { laterTools } from './later-tools';
 import { outsideTools } from './outside-tools';
 import { rigPolicy } from './rules';
 import { stopTools } from './stop-tools';
-import { rigTools } from './tools';
+import { rigTools, versionOf } from './tools';
 
 export const RIG_AGENT = 'tester';
 export const PLANNER = 'planner';
@@ -19,6 +19,7 @@ export function rigConfig(effects: string, limits?: HistoryLimits): Config {
     ],
     tools: [...rigTools(effects), ...stopTools(effects), ...laterTools(effects), ...(process.env['LONGHAUL_SERVICE_OUTSIDE'] ? outsideTools() : [])],
     policy: rigPolicy(effects),
+    resources: { thing: async (name) => versionOf(effects, name) },
     ...(limits ? { limits } : {}),
   });
 }

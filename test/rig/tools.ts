@@ -1,6 +1,6 @@
 // Tools with real effects for tests: every effect is one line in an append-only file, written and synced in one call, so that
 // the file is the judge of what happened however the worker died. Each tool has one way to be asked afterwards, or none.
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { z } from 'zod';
 import { defineTool } from '../../src/adapters/tools/define-tool';
 import { ToolError } from '../../src/core/failure';
@@ -12,6 +12,16 @@ export interface Line { tool: string; key: string; text: string; runId: string; 
 export function linesOf(file: string): Line[] {
   if (!existsSync(file)) return [];
   return readFileSync(file, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line) as Line);
+}
+
+/** The version of a thing outside, `v1` until a test changes it. */
+export function versionOf(effects: string, thing: string): string {
+  const file = `${effects}.version.${thing}`;
+  return existsSync(file) ? readFileSync(file, 'utf8') : 'v1';
+}
+
+export function changeVersion(effects: string, thing: string, version: string): void {
+  writeFileSync(`${effects}.version.${thing}`, version);
 }
 
 function write(file: string, line: Line): void {
@@ -65,7 +75,7 @@ export function rigTools(file: string): ToolDefinition[] {
     defineTool({ name: 'stamp', version: '1.0.0', description: 'Writes a line that can be looked up by key.', input: args, effect: 'manual', ...limits,
       execute: effect(file, 'stamp'), lookUp }),
     defineTool({ name: 'asked', version: '1.0.0', description: 'Like stamp, after an approval.', input: args, effect: 'manual', ...limits,
-      execute: effect(file, 'asked'), lookUp, preview: async ({ text }: Args) => `will write ${text}`, resourceVersion: async () => 'v1' }),
+      execute: effect(file, 'asked'), lookUp, preview: async ({ text }: Args) => `will write ${text}`, resourceVersion: async ({ text }: Args) => versionOf(file, text) }),
     defineTool({ name: 'blind', version: '1.0.0', description: 'Writes a line that nobody can look up.', input: args, effect: 'irreversible', ...limits,
       execute: effect(file, 'blind') }),
     defineTool({ name: 'undoable', version: '1.0.0', description: 'Writes a line and can take it back.', input: args, effect: 'reversible', ...limits,

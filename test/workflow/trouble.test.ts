@@ -89,14 +89,24 @@ describe('R8.3 an outside that stays away: tried three times, then the run is bl
   });
 });
 
+/** What the journal says of an error: its class and code, and one short sentence. */
+const TOLD: Record<string, object[]> = {
+  'throws:cyclic': [{ why: expect.stringContaining('[object Object]'), cause: { class: 'unknown' } }], 'throws:nothing': [{ why: 'It failed without a word.', cause: { class: 'unknown', code: 'error' } }],
+  'throws:text': [{ why: 'plain', cause: { class: 'unknown', code: 'error' } }], 'throws:large': [{ why: expect.stringMatching(/^x+…$/), cause: { class: 'unknown', code: 'Error' } }],
+  'throws:many': [{ why: 'a; b', cause: { class: 'unknown', code: 'AggregateError' } }], 'throws:refusal': [{ failure: { class: 'business-refusal', code: 'no', message: 'It says no.' } }],
+};
+
 describe('B17 B45 a tool with an effect, however it ends: one effect, and the run says what is known', () => {
   test.each([
-    ['answers:large', 'completed'], ['answers:cyclic', 'completed'], ['throws:cyclic', 'asks'], ['throws:nothing', 'asks'], ['throws:large', 'asks'], ['throws:many', 'asks'], ['throws:refusal', 'blocked'],
+    ['answers:large', 'completed'], ['answers:cyclic', 'completed'], ['throws:cyclic', 'asks'], ['throws:nothing', 'asks'], ['throws:text', 'asks'], ['throws:large', 'asks'], ['throws:many', 'asks'], ['throws:refusal', 'blocked'],
   ])('%s: the run is %s', async (how, outcome) => {
     for (const tool of how.includes('cyclic') ? ['plain', 'blind'] : ['plain']) {
       const runId = await rig.run({ plan: plan(step('do', tool, { how })) });
       const state = await settled(runId);
       expect([state.end?.status ?? (state.blocked ? 'blocked' : 'asks'), lines(runId).map(({ what }) => what)]).toEqual([outcome, [how]]);
+      const told = (await rig.events(runId)).filter(({ type }) => type === 'ToolCallUnknown' || type === 'ToolCallFailed');
+      expect(told.map(({ data }) => data)).toMatchObject(TOLD[how] ?? []);
+      for (const { data } of told) expect(Buffer.byteLength(JSON.stringify(data))).toBeLessThan(2_048);
       if (outcome === 'completed') continue;
       if (outcome === 'asks') expect(await rig.send(runId, { kind: 'resolve', callId: 'c1', verdict: 'happened', reference: 'seen' })).toMatchObject({ kind: 'done' });
       else await rig.send(runId, { kind: 'settle', as: 'partial' });
