@@ -10,6 +10,9 @@ import { makeHands, type HandsDeps, type WorkerFacts } from './activities';
 import { Admission } from './activities/admission';
 import { admitted } from './activities/admitted-model';
 import { makeModel } from './activities/model';
+import { childRuns } from './client/children';
+import { createClient } from './client/client';
+import { temporalOf } from './client/temporal';
 import type { Config, HistoryLimits } from './config';
 import { ownerGone, ownerHere, ownerLives } from './adapters/claims/owner';
 import { noting, startReaper } from './adapters/claims/reaper';
@@ -139,9 +142,11 @@ async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores
   const { config, stateDir } = settings;
   const [keys, mode] = [openKeyring(stateDir), modeOf(settings)];
   if (mode === 'production' && keys.ensure()) log.info('the decision keys were made', { file: stateDir });
-  const tools = toolsByName(config);
+  const client = temporalOf({ stores, connection, namespace: settings.namespace ?? 'default', taskQueue: settings.taskQueue ?? TASK_QUEUE });
+  const front = createClient({ stores, connection, namespace: settings.namespace ?? 'default' });
   const admission = new Admission((message, about) => log.warn(message, about));
   const agents = resolveAgents(config, modelIdFromEnv(process.env), (model) => modelPrice(model, process.env));
+  const tools = toolsByName(config, { runs: childRuns(stores, client, front), agents });
   for (const note of modelNotes([...agents.values()].map(({ manifest }) => manifest.model), process.env)) log.warn(note);
   return {
     ...stores, keys, mode,

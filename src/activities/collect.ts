@@ -3,14 +3,16 @@
 import type { Json } from '../core/canonical';
 import type { EventOf } from '../core/events';
 import type { CollectResult } from '../core/world';
+import { lookAtChild } from './child';
 import type { HandsDeps } from './deps';
 import { loadOutput, storeOutput } from './outputs';
 import type { CollectRequest } from './types';
 
 type Came = EventOf<'CallbackReceived'>['data'];
 
-export function makeCollect({ journal, artifacts }: Pick<HandsDeps, 'journal' | 'artifacts'>): (request: CollectRequest) => Promise<CollectResult> {
-  return async ({ runId, callbackId, since, count, expect }) => {
+export function makeCollect({ journal, artifacts, log }: Pick<HandsDeps, 'journal' | 'artifacts' | 'log'>): (request: CollectRequest) => Promise<CollectResult> {
+  return async ({ runId, callbackId, since, count, expect, child }) => {
+    if (child !== undefined) return lookAtChild({ journal, artifacts, log }, child, `${callbackId}.json`);
     const came: Came[] = [];
     for (let after = since, more = true; more && came.length < count;) {
       const page = await journal.read(runId, after);

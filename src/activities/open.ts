@@ -46,6 +46,7 @@ async function fresh(deps: HandsDeps, input: RunInput, title: string): Promise<O
   const run: FreshRun = {
     agent: manifest, pins: await pinned(deps, agent), budget: { ...manifest.budget, ...spec.budget }, owner: redactJson(spec.owner),
     seed: sha256Hex(`${input.runId}|${input.inputDigest}`), title: redactText(title || agent.title(spec)), inputDigest: input.inputDigest, inputRef: input.inputRef,
+    ...(spec.parent ? { parent: spec.parent } : {}),
     ledgerIncarnation: await deps.ledger.incarnation(), plan: plan.patch, ...(secret === null ? {} : { refused: secretGiven(secret, input) }),
   };
   return { kind: 'fresh', fresh: run };

@@ -49,7 +49,7 @@ async function prepared(deps: HandsDeps, asked: Asked<PrepareNeed>, signal: Abor
   const fits = (need.grants ?? []).filter(({ where }) => fitsTerms(bound.args, where)).map(({ grantId }) => grantId);
   return {
     kind: 'prepared', argsDigest: bound.digest, resourceVersion, policy, ledgerIncarnation: await deps.ledger.incarnation(),
-    ...(previewRef ? { previewRef } : {}), ...(fits.length > 0 ? { fits } : {}),
+    ...(tool.carves ? { wants: tool.carves(args) } : {}), ...(previewRef ? { previewRef } : {}), ...(fits.length > 0 ? { fits } : {}),
     args: await storeOutput(deps.artifacts, bound.args, { name: `${need.stepId}-arguments.json`, summary: `arguments of ${tool.name}` }),
   };
 }

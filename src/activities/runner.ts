@@ -41,6 +41,7 @@ async function attempted(deps: HandsDeps, attempt: Attempt, watch: Watch): Promi
   try {
     const call = await toolCallOf(deps, {
       runId, inputRef, callId: need.callId, attempt: need.attempt, key: need.key, resourceVersion: need.resourceVersion ?? null, signal: watch.signal,
+      ...(need.carved ? { carved: need.carved } : {}),
     });
     const undo = await undone(deps, need);
     if (watch.signal.aborted || tooLate(attempt)) return await givenUp(deps, claim, watch);

@@ -4,14 +4,14 @@ import { Context } from '@temporalio/activity';
 import type { Json } from '../core/canonical';
 import { ToolError } from '../core/failure';
 import { callbackIdOf, majorOf } from '../core/keys';
-import type { ArtifactRef } from '../core/run';
+import type { ArtifactRef, Budget } from '../core/run';
 import type { ToolCall, ToolDefinition } from '../ports/tool';
 import type { HandsDeps } from './deps';
 import { failureOf, oneLine } from './failures';
 import { learnSecrets } from './guard';
 import { readJson } from './outputs';
 
-export interface CallAbout { runId: string; callId: string; attempt: number; key: string; inputRef: Pick<ArtifactRef, 'sha256'>; resourceVersion: string | null; signal: AbortSignal }
+export interface CallAbout { runId: string; callId: string; attempt: number; key: string; inputRef: Pick<ArtifactRef, 'sha256'>; resourceVersion: string | null; carved?: Budget; signal: AbortSignal }
 
 export async function toolCallOf(deps: HandsDeps, about: CallAbout): Promise<ToolCall> {
   const { inputRef, ...rest } = about;

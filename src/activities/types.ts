@@ -27,7 +27,7 @@ export type OpenAnswer = { worker: WorkerFacts } & (
 );
 
 /** Which events of a callback are put together. */
-export type CollectRequest = { runId: string } & Pick<CollectNeed, 'callbackId' | 'since' | 'count' | 'expect'>;
+export type CollectRequest = { runId: string } & Pick<CollectNeed, 'callbackId' | 'since' | 'count' | 'expect' | 'child'>;
 
 /** The activities by their names in history. */
 export interface Hands {

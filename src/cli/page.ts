@@ -44,10 +44,12 @@ export interface PageExtras {
   ledger?: readonly LedgerRow[];
   /** The newest look at each call that somebody has to decide about. */
   looks?: ReadonlyMap<string, Look>;
+  /** What the runs below it wait for. */
+  below?: readonly { run: RunRow; wait: WaitRow }[];
 }
 
 /** The page of a run. */
-export function pageOfRun(row: RunRow, state: State, { lost = null, ledger = [], looks }: PageExtras = {}): string {
+export function pageOfRun(row: RunRow, state: State, { lost = null, ledger = [], looks, below = [] }: PageExtras = {}): string {
   const lines = [
     `${pc.bold(row.title)}`,
     `  run          ${row.runId}`,
@@ -59,6 +61,7 @@ export function pageOfRun(row: RunRow, state: State, { lost = null, ledger = [],
   ];
   if (lost !== null) lines.push('', `  ${pc.yellow(`nothing runs it: it is ${lost}, and what it waits for counts only once it is restored`)}`, `    next         ${command(restoreCommand(row.runId))}`);
   for (const wait of row.waits) lines.push('', ...waitLines(wait), ...verdictLines(looks?.get(state.decisions[wait.waitId]?.callId ?? '')));
+  for (const { run, wait } of below) lines.push('', `  below it, run ${run.runId} (${run.agent})`, ...waitLines(wait));
   lines.push(...grantLines(state), ...planLines(state), ...budgetLines(row), ...artifactLines(state), ...reportLines(state), ...lateLines(state, ledger));
   return lines.join('\n');
 }

@@ -10,6 +10,7 @@ import type { State } from '../core/state';
 import { KeysError, type DecisionKeys } from '../ports/decision-keys';
 import type { ListQuery } from '../ports/journal';
 import { atDoor, makeToken, type TokenRequest } from './authority';
+import { addressee, waitsBelow } from './below';
 import { sendCallback, type CallbackEvent } from './callback';
 import { executionOf, taskFailureOf, type ExecutionView } from './execution';
 import { exportRun, type ExportLine } from './export';
@@ -27,7 +28,8 @@ export interface LonghaulClient {
   /** Accepts a run durably, then starts it. The same id with the same request answers the same run. */
   start(request: StartRequest): Promise<StartAnswer>;
   /**
-   * Sends a message and answers what became of it. Throws ClientError `unknown-run`, or `secret` when it holds the value of one; KeysError
+   * Sends a message and answers what became of it. A decision about what a run below this one has asked goes to that run.
+   * Throws ClientError `unknown-run`, or `secret` when it holds the value of one; KeysError
    * when it has to be signed at this door and the keys cannot be read.
    */
   message(runId: string, body: MessageBody, from: From): Promise<Delivery>;
@@ -42,8 +44,8 @@ export interface LonghaulClient {
   list(query?: Partial<ListQuery>): Promise<RunRow[]>;
   /** Everything that people are asked for, soonest end first. */
   inbox(): Promise<{ run: RunRow; wait: WaitRow }[]>;
-  /** The list row and the folded state. Throws ClientError `unknown-run`. */
-  show(runId: string): Promise<{ row: RunRow; state: State }>;
+  /** The list row, the folded state, and what the runs below it wait for. Throws ClientError `unknown-run`. */
+  show(runId: string): Promise<{ row: RunRow; state: State; below: { run: RunRow; wait: WaitRow }[] }>;
   /** What Temporal says of the run's execution: whether anything runs it. */
   execution(runId: string): Promise<ExecutionView>;
   /** Why Temporal tries the run's present workflow task again; null when nothing failed. */
@@ -66,7 +68,8 @@ export function createClient(options: ClientOptions): LonghaulClient {
   const message: LonghaulClient['message'] = async (runId, body, { actor, messageId = uuidv7(), receivedAt = Date.now(), token }) => {
     await options.secrets?.();
     const message: Message = { messageId, actor, receivedAt, body, ...(token === undefined ? {} : { token }) };
-    return sendMessage(sender, runId, options.keys ? await atDoor(stores, options.keys, runId, message, options.door) : message);
+    const to = await addressee(stores, runId, body);
+    return sendMessage(sender, to, options.keys ? await atDoor(stores, options.keys, to, message, options.door) : message);
   };
   return {
     start: async (request) => {
@@ -82,7 +85,10 @@ export function createClient(options: ClientOptions): LonghaulClient {
     cancel: (runId, reason, from) => message(runId, { kind: 'cancel', reason }, from),
     list: (query = {}) => listRuns(stores, query),
     inbox: () => inboxOf(stores),
-    show: async (runId) => ({ row: await rowOf(stores, runId), state: await stateOf(stores, runId) }),
+    show: async (runId) => {
+      const row = await rowOf(stores, runId);
+      return { row, state: await stateOf(stores, runId), below: await waitsBelow(stores, row) };
+    },
     execution: async (runId) => executionOf(await temporal(), runId),
     taskFailure: async (runId) => taskFailureOf(await temporal(), runId),
     events: (runId, after) => eventsOf(stores, runId, after),

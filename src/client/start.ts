@@ -17,7 +17,7 @@ export async function startRun(stores: ClientStores, temporal: () => Promise<Tem
   const runId = request.runId ?? uuidv7();
   const fault = faultOf(runId, request);
   if (fault) return { kind: 'refused', why: fault };
-  const spec: RunSpec = { v: 1, agent: request.agent, input: request.input ?? null, plan: request.plan ?? null, budget: request.budget ?? {}, owner: request.owner };
+  const spec: RunSpec = { v: 1, agent: request.agent, input: request.input ?? null, plan: request.plan ?? null, budget: request.budget ?? {}, owner: request.owner, ...(request.parent ? { parent: request.parent } : {}) };
   // A server that is away is told before the run is accepted; a run that is known already needs none to be told.
   if (!(await stores.journal.row(runId))) {
     const server = await temporal();

@@ -4,7 +4,7 @@ import type { ConnectionLike } from '@temporalio/client';
 import type { Json } from '../core/canonical';
 import type { MessageAnswer } from '../core/message';
 import type { RunRow } from '../core/row';
-import type { Actor, Budget } from '../core/run';
+import type { Actor, Budget, ParentLink } from '../core/run';
 import type { Difference } from '../core/spec';
 import type { ArtifactsPort } from '../ports/artifacts';
 import type { DecisionKeys } from '../ports/decision-keys';
@@ -45,6 +45,8 @@ export interface StartRequest {
   owner: Actor;
   /** One line for lists; default: the plan's goal, `input.question`, or the agent's name. */
   title?: string;
+  /** The call of a run that starts this one; set by the tool `run_agent` alone. */
+  parent?: ParentLink;
 }
 
 export type StartAnswer =

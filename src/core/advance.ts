@@ -8,6 +8,7 @@ import { expireApproval } from './rules/approvals';
 import { breach } from './rules/budgets';
 import { expireCallback } from './rules/callbacks';
 import { cancelProgress } from './rules/cancellation';
+import { reservedFor } from './rules/children';
 import { endOrStop, skipOne } from './rules/ending';
 import { remind } from './rules/reminders';
 import { expireQuestion, openWait, wake } from './rules/waits';
@@ -90,7 +91,7 @@ function beginCall(state: State, need: CallNeed, now: number): Draft {
   }
   const call = callOf(state, need.callId);
   if (call?.claimsLost && call.gate === 0) return draft('ToolCallUnknown', { callId: need.callId, attempt: need.attempt - 1, why: LOST }, need.callId);
-  const reserved: Usage = { calls: 1, tokens: 0, microUsd: 0, failures: 0 };
+  const reserved: Usage = need.carved ? reservedFor(need.carved) : { calls: 1, tokens: 0, microUsd: 0, failures: 0 };
   const over = need.undoOf ? null : breach(state, reserved);
   return over ?? draft('ToolCallRequested', {
     callId: need.callId, callSeq: need.callSeq, tool: need.tool, version: need.version, key: need.key, attempt: need.attempt,
@@ -99,6 +100,7 @@ function beginCall(state: State, need: CallNeed, now: number): Draft {
     ...(need.argsDigest === undefined ? {} : { argsDigest: need.argsDigest }),
     ...(need.approval ? { approvalId: need.approval.approvalId } : {}),
     ...(need.undoOf ? { undoOf: need.undoOf.callId } : {}),
+    ...(need.carved ? { carved: need.carved } : {}),
   }, need.callId);
 }
 

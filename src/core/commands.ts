@@ -2,7 +2,7 @@
 // Commands carry every fact and time that the law may use (I1).
 import type { Failure } from './failure';
 import type { Message, MessageAnswer } from './message';
-import type { AgentManifest, Actor, ArtifactRef, Budget, Pins } from './run';
+import type { AgentManifest, Actor, ArtifactRef, Budget, ParentLink, Pins } from './run';
 import type { PlanPatch } from './plan';
 import type { Checked } from './proof';
 import type { CallResult, CheckpointResult, CollectResult, GateEvidence, ModelResult, PrepareResult } from './world';
@@ -13,6 +13,7 @@ export interface FreshRun {
   inputDigest: string; inputRef: ArtifactRef; ledgerIncarnation: string;
   /** The declared plan, read and normalised; null when the planner makes it. */
   plan: PlanPatch | null;
+  parent?: ParentLink;
   /** Why the run ends before anything is done; its plan is then null. */
   refused?: Failure;
 }
@@ -25,7 +26,7 @@ export type Command =
   | { type: 'CallReturned'; callId: string; attempt: number; result: CallResult }
   | { type: 'GateReturned'; callId: string; n: number; evidence: GateEvidence }
   | { type: 'TimerFired'; name: string; dueAt: number }
-  | { type: 'CollectReturned'; callbackId: string; result: CollectResult }
+  | { type: 'CollectReturned'; callbackId: string; /** Number of the look at a child run. */ n?: number; result: CollectResult }
   | { type: 'CheckpointReturned'; result: CheckpointResult }
   /** `checked`: what a hand found out about the token that came with the message. */
   | { type: 'Message'; message: Message; checked?: Checked }
@@ -45,7 +46,7 @@ export function identityOf(command: Command): string {
     case 'CallReturned': return `call:${command.callId}#${command.attempt}`;
     case 'GateReturned': return `gate:${command.callId}#${command.n}`;
     case 'TimerFired': return `timer:${command.name}@${command.dueAt}`;
-    case 'CollectReturned': return `collect:${command.callbackId}`;
+    case 'CollectReturned': return `collect:${command.callbackId}${command.n === undefined ? '' : `#${command.n}`}`;
     case 'CheckpointReturned': return command.result.kind === 'saved' ? `checkpoint:${command.result.version}` : 'checkpoint:failed';
     case 'Message': return `msg:${command.message.messageId}`;
     case 'Cancel': return 'cancel';

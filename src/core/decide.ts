@@ -30,7 +30,7 @@ export function decide(state: State, command: Command, now: number): Decision {
     case 'PrepareReturned': return prepareReturned(state, command.stepId, command.n, command.result, now);
     case 'CallReturned': return callReturned(state, command.callId, command.attempt, command.result, now);
     case 'GateReturned': return gateReturned(state, command.callId, command.n, command.evidence, now);
-    case 'CollectReturned': return collected(state, command.callbackId, command.result);
+    case 'CollectReturned': return collected(state, command, now);
     case 'TimerFired': return nothing;
     case 'CheckpointReturned': return command.result.kind === 'saved' && command.result.version > state.checkpointed
       ? only([draft('CheckpointSaved', { version: command.result.version, ref: command.result.ref })]) : nothing;

@@ -2,7 +2,7 @@
 // An event exists only if `evolve` folds it. Large or secret bytes are references (I11). Times in ms, money in micro-units.
 import type { Json } from './canonical';
 import type { Cause, ErrorClass, Failure } from './failure';
-import type { Actor, AgentManifest, ArtifactRef, Budget, Output, Pins, Usage } from './run';
+import type { Actor, AgentManifest, ArtifactRef, Budget, Output, ParentLink, Pins, Usage } from './run';
 import type { MessageAnswer } from './message';
 import type { OnDeadline, PlanEnd, StepOutline } from './plan';
 
@@ -41,7 +41,7 @@ export interface CancelReport { finished: string[]; undone: string[]; unknown: s
 export interface EventData {
   RunCreated: {
     epoch: number; law: number; agent: AgentManifest; pins: Pins; budget: Budget; owner: Actor; seed: string;
-    inputDigest: string; inputRef: ArtifactRef; title: string; ledgerIncarnation: string;
+    inputDigest: string; inputRef: ArtifactRef; title: string; ledgerIncarnation: string; parent?: ParentLink;
   };
   RunRestored: { epoch: number; executionId: string; why: string };
 
@@ -58,15 +58,20 @@ export interface EventData {
     argsDigest: string; args: Output; resourceVersion: string | null; policy: PolicyVerdict; previewRef?: ArtifactRef; ledgerIncarnation?: string;
     /** The arguments are a person's, who changed those of the approval that was open before. */
     edited?: { by: Actor; approvalId: string };
+    /** What the run that it starts may use up, as far as the call says so. */
+    wants?: Budget;
   };
   ToolCallRequested: {
     callId: string; callSeq: number; stepId?: string; tool: string; version: string; key: string; attempt: number;
     argsDigest?: string; approvalId?: string; undoOf?: string; ledgerIncarnation: string; reserved: Usage;
+    /** What the run that it starts may use up: it stays set aside until that run is over. */
+    carved?: Budget;
   };
-  ToolCallSucceeded: { callId: string; attempt: number; output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'person' | 'callback' | 'default'; settled: boolean };
+  /** `usage`: of the run that the call had started. */
+  ToolCallSucceeded: { callId: string; attempt: number; output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'person' | 'callback' | 'default'; settled: boolean; usage?: Usage };
   /** The outside has accepted the request, which is the call's effect; its result comes by callbacks. `output`: what it said. */
   ToolCallPending: { callId: string; attempt: number; output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'callback'; settled: boolean };
-  ToolCallFailed: { callId: string; attempt: number; failure: Failure; sent: boolean; final: boolean };
+  ToolCallFailed: { callId: string; attempt: number; failure: Failure; sent: boolean; final: boolean; usage?: Usage };
   /** `cause`: how the attempt failed; it counts as a failure once the gate finds that it may be made again. */
   ToolCallUnknown: { callId: string; attempt: number; why: string; cause?: Cause };
   /** After a failed or turned-away request of a call, or (with `stepId` and no call yet) of a step's preparation. */
@@ -95,7 +100,9 @@ export interface EventData {
   WaitReminded: { waitId: string; n: number };
 
   /** A call (`callId`) or a step of the plan waits to be called back: for one plain result (`expect` null), or for the items of a batch. */
-  CallbackAwaited: { callbackId: string; callId?: string; stepId?: string; expect: number | null; expiresAt: number | null; onDeadline: OnDeadline };
+  CallbackAwaited: { callbackId: string; callId?: string; stepId?: string; expect: number | null; expiresAt: number | null; onDeadline: OnDeadline; /** The run whose end is awaited. */ child?: string };
+  /** The awaited run was looked at and was not over; it is looked at again by itself, or when it calls. */
+  ChildChecked: { callbackId: string; n: number; againAt: number };
   /** Names no call: what the run waits for in a call is not changed by it. It may come before the call's own answer. */
   CallbackReceived: { callbackId: string; eventId: string; item?: string; payload: Output; actor: Actor };
   /** Nothing is taken any more. `partial`: the run goes on with what has come. */

@@ -24,7 +24,7 @@ const FOLDS: { [T in EventType]: Fold<T> } = {
   ApprovalRequested: waits.approvalRequested, ApprovalGranted: waits.approvalGranted, ApprovalRejected: waits.approvalRejected,
   ApprovalExpired: waits.approvalExpired, ApprovalVoided: waits.approvalVoided,
   CallEdited: waits.callEdited, EditRefused: waits.editRefused, GrantGiven: waits.grantGiven, GrantRevoked: waits.grantRevoked, WaitReminded: waits.waitReminded,
-  ToolCallPending: callbacks.toolCallPending, CallbackAwaited: callbacks.callbackAwaited, CallbackReceived: callbacks.callbackReceived, CallbackExpired: callbacks.callbackExpired,
+  ToolCallPending: callbacks.toolCallPending, CallbackAwaited: callbacks.callbackAwaited, CallbackReceived: callbacks.callbackReceived, ChildChecked: callbacks.childChecked, CallbackExpired: callbacks.callbackExpired,
   WaitStarted: waits.waitStarted, WaitSatisfied: waits.waitSatisfied,
   QuestionOpened: waits.questionOpened, QuestionAnswered: waits.questionAnswered, QuestionExpired: waits.questionExpired,
   FactConfirmed: run.factConfirmed, ArtifactProduced: run.artifactProduced,

@@ -34,6 +34,12 @@ export const callbackIdOf = (runId: string, what: string): string => `cb-${sha25
 /** Id of the message that carries one event of a callback: the same event is the same message, through whatever door it comes. */
 export const callbackMessageId = (callbackId: string, eventId: string): string => `cb-${sha256Hex(`event|${callbackId}|${eventId}`).slice(0, 32)}`;
 
+/**
+ * Id of the run that a call starts: tells its parent to people, and is made of parent and call alone, so that every attempt means the
+ * same run. At most 64 characters.
+ */
+export const childRunIdOf = (runId: string, callId: string): string => `${runId.slice(0, 36)}.${callId.slice(0, 12)}-${sha256Hex(`child|${runId}|${callId}`).slice(0, 12)}`;
+
 /** Deterministic fraction in [0, 1) from a run's seed and a position: the only jitter in the law. */
 export function fractionOf(seed: string, position: string): number {
   return parseInt(sha256Hex(`${seed}|${position}`).slice(0, 8), 16) / 0x1_0000_0000;

@@ -4,6 +4,7 @@
 import { callIdOf, callKey, majorOf } from './keys';
 import { LAST_LOOKS_MS, argsOfCall, argsOfOutput, argsOfStep, callbacksOf, callsOf, isFull, isReady, isSettled, ledgerOf, mayBegin, stepOf, toolOf } from './lookups';
 import { signaturesOf } from './rules/authority';
+import { carve, isLookDue, roomForChild, startsRun } from './rules/children';
 import { termsFor } from './rules/grants';
 import { idOf, nextReminder } from './rules/reminders';
 import type { ToolManifest } from './run';
@@ -17,7 +18,7 @@ export function needsOf(state: State, now: number): Need[] {
   if (state.cancel) return [...out, ...undoNeed(state, out, now)];
   if (!mayBegin(state)) return out;
   const room = (): boolean => out.filter((need) => need.kind !== 'timer' && need.kind !== 'checkpoint').length < state.agent.maxParallel;
-  for (const call of callsOf(state)) if (call.phase === 'ready' && call.dueAt <= now && room()) out.push(nextAttempt(state, call));
+  for (const call of callsOf(state)) if (call.phase === 'ready' && call.dueAt <= now && room() && mayStart(state, call, out)) out.push(nextAttempt(state, call));
   for (const step of state.steps) {
     if (!room()) break;
     if (isReady(state, step) && (step.wakeAt ?? 0) <= now) out.push(...beginStep(state, step, now));
@@ -25,6 +26,10 @@ export function needsOf(state: State, now: number): Need[] {
   if (wantsPlan(state)) out.push(planNeed(state));
   return out;
 }
+
+/** A call that starts a run waits until one of the runs before it is over, where there are as many as the agent may have at once. */
+const mayStart = (state: State, call: CallState, out: readonly Need[]): boolean => !startsRun(state, call.tool) || call.undoOf !== undefined
+  || roomForChild(state, out.filter((need) => need.kind === 'call' && !need.begun && need.carved !== undefined).length);
 
 const CHECKPOINT_TURNS = 25;
 
@@ -48,11 +53,12 @@ function underWay(state: State, now: number): Need[] {
     else if (call.phase === 'sent' && call.undoOf !== undefined) out.push(request(state, call, call.attempt, true));
     else if (call.phase === 'doubt' && call.dueAt <= now) out.push(gateNeed(state, call));
   }
-  for (const entry of callbacksOf(state)) if (entry.open && isFull(entry)) out.push(collectNeed(entry));
+  for (const entry of callbacksOf(state)) if ((entry.open && isFull(entry)) || isLookDue(entry, now)) out.push(collectNeed(entry));
   return out;
 }
 
-function collectNeed({ callbackId, since, items, expect }: CallbackState): CollectNeed {
+function collectNeed({ callbackId, since, items, expect, child, looks = 0 }: CallbackState): CollectNeed {
+  if (child !== undefined) return { kind: 'collect', id: `collect:${callbackId}#${looks + 1}`, begun: true, callbackId, since, count: 0, expect, child, n: looks + 1, summary: `look at run ${child}` };
   return { kind: 'collect', id: `collect:${callbackId}`, begun: true, callbackId, since, count: items.length, expect, summary: `what came by ${callbackId}` };
 }
 
@@ -93,7 +99,7 @@ function callNeed(state: State, call: CallState, attempt: number, begun: boolean
     resourceVersion: call.resourceVersion, premises: step?.premises ?? [],
     ...(call.takeOver === undefined ? {} : { takeOver: call.takeOver }),
     ...(undone ? { undoOf: { callId: undone.callId, key: undone.key, output: undone.output } } : {}),
-    ledgerIncarnation: ledgerOf(state, call),
+    ledgerIncarnation: ledgerOf(state, call), ...(tool?.carves && !undone ? { carved: call.carved ?? carve(state, call.wants) } : {}),
     timeoutMs: tool?.timeoutMs ?? 60_000, sendWindowMs: tool?.sendWindowMs ?? 60_000,
     summary: `${undone ? 'undo ' : ''}${call.tool}${step ? `: ${step.title}` : ''}`,
   };
@@ -157,6 +163,7 @@ function timers(state: State, now: number): TimerNeed[] {
     const dueAt = nextReminder(asked);
     if (dueAt !== null) out.push(timer(`remind:${idOf(asked)}`, dueAt, 'reminder'));
   }
+  for (const { open, callbackId, child, lookAt = 0 } of callbacksOf(state)) if (open && child !== undefined && lookAt > now) out.push(timer(`child:${callbackId}`, lookAt, `look at run ${child}`));
   for (const step of state.steps) if (step.wakeAt !== undefined && !isSettled(step) && step.wakeAt > now) out.push(timer(`step:${step.id}`, step.wakeAt, step.title));
   return out.sort((a, b) => (a.id < b.id ? -1 : 1));
 }

@@ -16,6 +16,8 @@ export interface PendingTerms {
   /** ms from when the run hears of it; null when nothing ends the wait. */
   deadlineMs: number | null;
   onDeadline: OnDeadline;
+  /** A run of longhaul whose end is awaited. */
+  child?: string;
 }
 
 const MARK = Symbol.for('longhaul.pending');

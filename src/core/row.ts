@@ -5,7 +5,7 @@ import type { Actor, ArtifactRef, Effect } from './run';
 /** One open wait as lists show it. */
 export interface WaitRow {
   waitId: string;
-  kind: 'approval' | 'question' | 'decision' | 'callback' | 'time' | 'retry' | 'blocked' | 'budget' | 'paused';
+  kind: 'approval' | 'question' | 'decision' | 'callback' | 'run' | 'time' | 'retry' | 'blocked' | 'budget' | 'paused';
   /** One line: what the run waits for. */
   what: string;
   /** Who may answer; empty means anyone. */
@@ -21,6 +21,8 @@ export interface WaitRow {
   risk?: Effect;
   /** Reminders so far. */
   reminded?: number;
+  /** The run whose end is awaited. What that run waits for is shown below this. */
+  run?: string;
 }
 
 /** The list row of a run: a pure projection of state (core/summary.ts), written with every batch. */

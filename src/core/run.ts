@@ -53,7 +53,12 @@ export interface RunSpec {
   plan: Json | null;
   budget: Budget;
   owner: Actor;
+  /** The call of another run that started this one. */
+  parent?: ParentLink;
 }
+
+/** Where a child run belongs: the call of its parent, and under which id that waits. `depth`: 1 for the child of a run that a person started. */
+export interface ParentLink { runId: string; callId: string; callbackId: string; depth: number }
 
 /** The workflow's input: the same for the first start, a restore and every generation. */
 export interface RunInput { v: 1; runId: string; epoch: number; inputDigest: string; inputRef: ArtifactRef }
@@ -83,6 +88,8 @@ export interface ToolManifest {
   backoffMs: number;
   /** Members of its arguments that are shown to nobody (core/sensitive.ts). */
   sensitive?: string[];
+  /** Its call starts a run of its own, whose budget is set aside from this run's. */
+  carves?: true;
 }
 
 /** The agent as pinned in a run. */

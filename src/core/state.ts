@@ -6,7 +6,7 @@ import type { ApproverRule, Binding, CancelReport } from './events';
 import type { MessageAnswer } from './message';
 import type { OnDeadline, PlanEnd, StepOutline } from './plan';
 import type { Proof } from './proof';
-import type { Actor, AgentManifest, ArtifactRef, Budget, Effect, Output, Pins, Usage } from './run';
+import type { Actor, AgentManifest, ArtifactRef, Budget, Effect, Output, ParentLink, Pins, Usage } from './run';
 
 /** Version of the shape of State; checkpoints of another version are ignored and the run is folded from its start. */
 export const STATE_VERSION = 1;
@@ -88,6 +88,8 @@ export interface CallState {
   why?: string;
   /** How the attempt in doubt failed, where it came to an end by itself. */
   cause?: Cause;
+  /** Of a call that starts a run: what it asks for, and what was set aside with its first request. */
+  wants?: Budget; carved?: Budget;
 }
 
 export interface ApprovalState {
@@ -114,6 +116,8 @@ export interface CallbackState {
   /** Its time is over, and the run goes on with what has come. */
   over?: true;
   reminded?: number;
+  /** The run whose end is awaited, how often it was looked at, and when it is next. */
+  child?: string; looks?: number; lookAt?: number;
 }
 
 /** An approval for a kind of call for the rest of the run. */
@@ -134,6 +138,8 @@ export interface State {
   at: number; createdAt: number;
   /** ms in which the run was not waiting for a person. */
   activeMs: number;
+  /** Absent in a run that a person started. */
+  parent?: ParentLink;
   title: string; owner: Actor; agent: AgentManifest; pins: Pins; seed: string;
   inputDigest: string; inputRef: ArtifactRef; ledgerIncarnation: string;
   plan: { version: number; goal: string; done: PlanEnd | null; rejected: string[]; rejections: number; changedAt: number };

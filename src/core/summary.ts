@@ -4,6 +4,7 @@ import { iso } from './iso';
 import { callbacksOf, callOf, callsOf, isFull, isSettled, stepOf, toolOf } from './lookups';
 import { budgetLeft } from './rules/budgets';
 import { wordsOfCallback } from './rules/callbacks';
+import { isLookDue } from './rules/children';
 import { wordsOfGrant } from './rules/grants';
 import { LIMITS } from './run';
 import type { RunRow, WaitRow } from './row';
@@ -22,7 +23,7 @@ export function statusOf(state: State): RunRow['status'] {
 function busy(state: State): boolean {
   const prepares = state.steps.some((step) => step.status === 'pending' && step.action.type === 'tool'
     && step.dependsOn.every((id) => stepOf(state, id)?.status === 'done') && (step.wakeAt ?? 0) <= state.at);
-  return prepares || callbacksOf(state).some((entry) => entry.open && isFull(entry)) || callsOf(state).some((call) => call.phase === 'sent' || (call.phase === 'doubt' && call.dueAt <= state.at));
+  return prepares || callbacksOf(state).some((entry) => (entry.open && isFull(entry)) || isLookDue(entry, state.at)) || callsOf(state).some((call) => call.phase === 'sent' || (call.phase === 'doubt' && call.dueAt <= state.at));
 }
 
 /** Everything that the run waits for, soonest end first. */
@@ -52,7 +53,8 @@ function asks(state: State): WaitRow[] {
 
 function callbacks(state: State): WaitRow[] {
   return callbacksOf(state).filter((entry) => entry.open && !isFull(entry)).map((entry): WaitRow => {
-    const { callbackId, callId, expect, expiresAt, onDeadline, askedAt } = entry;
+    const { callbackId, callId, expect, expiresAt, onDeadline, askedAt, child } = entry;
+    if (child !== undefined) return { waitId: callbackId, kind: 'run', run: child, what: wordsOfCallback(state, entry).slice(0, 300), who: [], until: null, then: 'nothing', since: askedAt, command: `longhaul runs show ${child}` };
     const risk = callId === undefined ? undefined : toolOf(state, callOf(state, callId)?.tool ?? '')?.effect;
     const then = expect !== null && onDeadline.then === 'continue' ? 'goes on with what has come' : onDeadline.then;
     return {

@@ -26,6 +26,7 @@ export interface ToolDeclaration {
   timeoutMs?: number;
   sendWindowMs?: number;
   backoffMs?: number;
+  carves?: unknown;
 }
 
 /** What the law needs to know of a tool, with the defaults filled in. */
@@ -44,5 +45,6 @@ export function toolManifest(tool: ToolDeclaration): ToolManifest {
     sendWindowMs: tool.sendWindowMs ?? TOOL_LIMITS.sendWindowMs[2],
     backoffMs: tool.backoffMs ?? TOOL_LIMITS.backoffMs[2],
     ...(tool.sensitive && tool.sensitive.length > 0 ? { sensitive: tool.sensitive } : {}),
+    ...(tool.carves === undefined ? {} : { carves: true as const }),
   };
 }

@@ -7,7 +7,7 @@ import type { PolicyVerdict } from './events';
 import type { PendingTerms } from './pending';
 import type { Proof } from './proof';
 import type { Premise, PlanPatch } from './plan';
-import type { ArtifactRef, Effect, Output, Usage } from './run';
+import type { ArtifactRef, Budget, Effect, Output, Usage } from './run';
 
 /** Arguments as the law hands them on: small and bound already, or to be bound in the activity from `inputs`. */
 export interface CallArgs {
@@ -74,6 +74,8 @@ export interface CallNeed {
   takeOver?: number;
   undoOf?: { callId: string; key: string; output: Output };
   ledgerIncarnation: string;
+  /** What the run that it starts may use up. */
+  carved?: Budget;
   timeoutMs: number; sendWindowMs: number;
   summary: string;
 }
@@ -94,7 +96,9 @@ export interface TimerNeed { kind: 'timer'; id: string; begun: true; name: strin
 export interface CheckpointNeed { kind: 'checkpoint'; id: string; begun: true; version: number; summary: string }
 
 /** The events of a callback are put together from the journal: `count` of them, after version `since`. */
-export interface CollectNeed { kind: 'collect'; id: string; begun: true; callbackId: string; since: number; count: number; expect: number | null; summary: string }
+export interface CollectNeed { kind: 'collect'; id: string; begun: true; callbackId: string; since: number; count: number; expect: number | null; summary: string;
+  /** A run is looked at in place of events; `n` is the number of the look. */
+  child?: string; n?: number }
 
 export type Need = ModelNeed | PrepareNeed | CallNeed | GateNeed | TimerNeed | CollectNeed | CheckpointNeed;
 
@@ -109,7 +113,9 @@ export type ModelResult =
 export type PrepareResult =
   | { kind: 'prepared'; argsDigest: string; args: Output; resourceVersion: string | null; policy: PolicyVerdict; previewRef?: ArtifactRef; ledgerIncarnation?: string;
     /** Ids of those grants that the arguments fit. */
-    fits?: string[] }
+    fits?: string[];
+    /** What the run that the call starts may use up, as far as the call says so. */
+    wants?: Budget }
   | { kind: 'failed'; failure: Failure };
 
 /** A premise as it was read just now. */
@@ -153,7 +159,15 @@ export interface GateEvidence {
   honoursKey: boolean;
 }
 
-/** What came by a callback, as one value: the payload itself, or the list of a batch. */
-export interface CollectResult { output: Output; summary: string }
+/** What came by a callback, as one value: the payload itself, or the list of a batch; or what a look at a child run has shown. */
+export interface CollectResult {
+  output: Output; summary: string;
+  /** The child run is not over. */
+  open?: true;
+  /** The child run came to nothing. */
+  failure?: Failure;
+  /** What the child run used up, and what it has made. */
+  usage?: Usage; artifacts?: { ref: ArtifactRef; role: string }[];
+}
 
 export type CheckpointResult = { kind: 'saved'; version: number; ref: ArtifactRef } | { kind: 'failed'; why: string };

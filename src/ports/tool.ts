@@ -2,7 +2,7 @@
 // Types only; adapters/tools holds `defineTool` and the runner. A tool without an effect class is irreversible.
 import type { Json } from '../core/canonical';
 import type { Pending } from '../core/pending';
-import type { ArtifactRef, Effect } from '../core/run';
+import type { ArtifactRef, Budget, Effect } from '../core/run';
 
 /** What one attempt at a call is given. */
 export interface ToolCall {
@@ -15,6 +15,8 @@ export interface ToolCall {
   key: string;
   /** Under this id the outside calls back when the tool answers `pending()`: give it along with the request. Empty while a call is prepared. */
   callbackId: string;
+  /** What a run that this call starts may use up; only for a tool that has `carves`. */
+  carved?: Budget;
   /** What `resourceVersion` answered when the call was prepared; null without one. Send it along (If-Match), so that the outside compares too. */
   resourceVersion: string | null;
   /** Aborted on cancel, on shutdown and when the lease of the call is lost. Hand it to fetch and child processes. */
@@ -63,6 +65,8 @@ export interface ToolDefinition<A = unknown, R = unknown> {
   preview?(args: A, call: ToolCall): Promise<string>;
   /** The outside does one effect per Idempotency-Key, so a repeated send with the same key is harmless. */
   honoursKey?: boolean;
+  /** The call starts a run of its own: what that may use up, as far as these arguments say so. For the built-in `run_agent`. */
+  carves?(args: A): Budget;
   /** Members of arguments that are hidden wherever arguments are shown: names at any depth, or paths such as `auth.pin`. */
   sensitive?: string[];
   maxAttempts?: number;

@@ -13,6 +13,7 @@ import { patient } from './hands';
 import { registerHandlers, type Desk } from './handlers';
 import { Inbox } from './inbox';
 import { open, stateOf } from './journal';
+import { tellParent } from './parent';
 import { Pump } from './pump';
 import { Flights } from './reconcile';
 import { Rolling } from './rolling';
@@ -44,6 +45,7 @@ async function conduct(input: RunInput, inbox: Inbox, desk: Desk, native: { canc
   desk.look = () => ({ version: pump.state.version, canonical: canonical(pump.state), page: pageOf(pump.state) });
 
   let asked = false;
+  let told = false;
   for (;;) {
     if (inbox.open) await inbox.settled();
     const turned = await pump.turn((answered) => rolling.hold(pump.state, answered));
@@ -52,8 +54,9 @@ async function conduct(input: RunInput, inbox: Inbox, desk: Desk, native: { canc
     if (isOver(pump.state)) {
       const cancelled = pump.state.end?.status === 'cancelled';
       if (cancelled && !native.cancelled && !asked) void patient.cancelSelf();
+      if (!asked && pump.state.parent) void tellParent(pump.state).then(() => { told = true; });
       asked = true;
-      await condition(() => inbox.length > 0 || (allHandlersFinished() && (native.cancelled || !cancelled)));
+      await condition(() => inbox.length > 0 || (allHandlersFinished() && (native.cancelled || !cancelled) && (told || !pump.state.parent)));
       if (inbox.length === 0) return conclude(pump.state);
     } else {
       await rolling.after(input, pump.state, turned);

@@ -64,9 +64,9 @@ async function gate(input: RunInput, need: GateNeed): Promise<Command | null> {
   }
 }
 
-async function collect(runId: string, { callbackId, since, count, expect, summary }: CollectNeed): Promise<Command | null> {
+async function collect(runId: string, { callbackId, since, count, expect, child, n, summary }: CollectNeed): Promise<Command | null> {
   try {
-    return { type: 'CollectReturned', callbackId, result: await patient.collect.executeWithOptions({ summary }, [{ runId, callbackId, since, count, expect }]) };
+    return { type: 'CollectReturned', callbackId, ...(n === undefined ? {} : { n }), result: await patient.collect.executeWithOptions({ summary }, [{ runId, callbackId, since, count, expect, ...(child === undefined ? {} : { child }) }]) };
   } catch {
     // It is retried without end, so only a cancel leads here.
     return null;

@@ -5,6 +5,7 @@ import type { AgentConfig, Config } from '../../config';
 import { RUN_ID } from '../../core/run';
 import { defineTool } from '../tools/define-tool';
 import { readArtifact } from '../tools/read-artifact';
+import { RUN_AGENT } from '../tools/run-agent';
 
 const AGENT = /^[a-z][a-z0-9-]{0,63}$/;
 const SEMVER = /^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?$/;
@@ -33,7 +34,7 @@ function faultOfTools({ tools }: Config): string | null {
       return error instanceof Error ? error.message : String(error);
     }
     if (names.has(tool.name)) return `Two tools are called ${tool.name}; give one of them another name.`;
-    if (tool.name === readArtifact.name) return `The tool ${tool.name} is built in; give yours another name.`;
+    if (tool.name === readArtifact.name || tool.name === RUN_AGENT) return `The tool ${tool.name} is built in; give yours another name.`;
     names.add(tool.name);
   }
   return null;
@@ -41,7 +42,7 @@ function faultOfTools({ tools }: Config): string | null {
 
 function faultOfAgents({ agents, tools }: Config): string | null {
   const names = new Set<string>();
-  const known = new Set([...tools.map((tool) => tool.name), readArtifact.name]);
+  const known = new Set([...tools.map((tool) => tool.name), readArtifact.name, RUN_AGENT]);
   for (const agent of agents) {
     const fault = isMembers(agent) ? faultOfAgent(agent, known) : 'it must be an object; write defineAgent({ name, version, planner }).';
     if (fault) return `Agent ${JSON.stringify((agent as AgentConfig | null)?.name ?? '(without a name)')}: ${fault}`;

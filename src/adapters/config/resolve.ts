@@ -10,6 +10,7 @@ import type { ToolDefinition } from '../../ports/tool';
 import type { Price } from '../models/prices';
 import { toolManifest } from '../tools/define-tool';
 import { readArtifact } from '../tools/read-artifact';
+import { RUN_AGENT, runAgent, type RunAgentDeps } from '../tools/run-agent';
 
 export interface ResolvedAgent { manifest: AgentManifest; prompts: Record<string, string>; title(spec: RunSpec): string }
 
@@ -18,9 +19,9 @@ export function resolveAgents(config: Config, defaultModel: string | null, price
   return new Map(config.agents.map((agent) => [agent.name, resolveAgent(agent, config, defaultModel, priceOf)]));
 }
 
-/** The tools of the configuration and the built-in one, by name. */
-export function toolsByName({ tools }: Config): ReadonlyMap<string, ToolDefinition> {
-  return new Map([...tools, readArtifact as ToolDefinition].map((tool) => [tool.name, tool]));
+/** The tools of the configuration and the built-in ones, by name. `children`: how `run_agent` starts runs; without it, it is only shown. */
+export function toolsByName({ tools }: Config, children?: RunAgentDeps): ReadonlyMap<string, ToolDefinition> {
+  return new Map([...tools, readArtifact as ToolDefinition, runAgent(children)].map((tool) => [tool.name, tool]));
 }
 
 function resolveAgent(agent: AgentConfig, config: Config, defaultModel: string | null, priceOf: (model: string) => Price | null): ResolvedAgent {
@@ -32,7 +33,7 @@ function resolveAgent(agent: AgentConfig, config: Config, defaultModel: string |
   return {
     manifest: {
       name: agent.name, version: agent.version, planner: agent.planner, model, ...(price ? { price } : {}),
-      tools: [...toolsByName(config).values()].filter((tool) => !wanted || wanted.has(tool.name)).map(toolManifest),
+      tools: [...toolsByName(config).values()].filter((tool) => (wanted ? wanted.has(tool.name) : tool.name !== RUN_AGENT)).map(toolManifest),
       budget: agent.budget ?? {}, maxParallel: agent.maxParallel ?? 4, maxRejectedPlans: agent.maxRejectedPlans ?? 3,
       maxOutputTokens: agent.maxOutputTokens ?? 4_096, maxInputTokens: agent.maxInputTokens ?? 32_768,
     },

@@ -45,12 +45,12 @@ function executionIn(views: ReadonlyMap<string, ExecutionView>, { runId }: RunRo
 
 async function show(place: Place, runId: string, options: CommonOptions): Promise<void> {
   const client = await place.client();
-  const { row, state } = await client.show(runId);
+  const { row, state, below } = await client.show(runId);
   const looks = Object.keys(state.decisions).length > 0 ? await looksIn(client.events(runId)) : new Map<string, Look>();
   const views = await executionsOf(place, [row]);
-  if (!options.json) return data(pageOfRun(row, state, { lost: lostWords(row, views.get(runId)), ledger: await (await place.stores()).ledger.byRun(runId), looks }));
+  if (!options.json) return data(pageOfRun(row, state, { lost: lostWords(row, views.get(runId)), ledger: await (await place.stores()).ledger.byRun(runId), looks, below }));
   const { approvals, questions, decisions, steps, plan, artifacts, facts, budget, spent, end } = state;
-  json({ ...row, ...executionIn(views, row), plan: { ...plan, steps }, approvals, questions, decisions, looks: Object.fromEntries(looks), artifacts, facts, budget, spent, end });
+  json({ ...row, ...executionIn(views, row), plan: { ...plan, steps }, approvals, questions, decisions, looks: Object.fromEntries(looks), artifacts, facts, budget, spent, end, below: below.map(({ run, wait }) => ({ ...wait, runId: run.runId })) });
 }
 
 interface WatchOptions extends CommonOptions { after: string; stay?: boolean }

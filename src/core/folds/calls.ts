@@ -42,6 +42,7 @@ export const callPrepared: Fold<'CallPrepared'> = (state, { data, at }) => {
     attempt: 0, failures: 0, dueAt: at, args: data.args, argsDigest: data.argsDigest, resourceVersion: data.resourceVersion,
     planVersion: step?.since ?? state.plan.version, approvedUntil: 0, gate: 0, absent: 0, reserved: NO_USAGE, requestedAt: 0,
     ...(data.ledgerIncarnation === undefined ? {} : { ledgerIncarnation: data.ledgerIncarnation }),
+    ...(data.wants ? { wants: data.wants } : {}),
     // The run began under another ledger: what was put back is older than the run, which may have made this very call before.
     ...(data.ledgerIncarnation === undefined || data.ledgerIncarnation === state.ledgerIncarnation ? {} : { claimsLost: true as const }),
   };
@@ -61,7 +62,7 @@ export const toolCallRequested: Fold<'ToolCallRequested'> = (state, { data, at }
     approvedUntil: 0, gate: 0, absent: 0, reserved: NO_USAGE, requestedAt: 0,
     ...(undone ? { undoOf: undone.callId, args: undone.args ?? undefined } : {}),
   };
-  const call: CallState = { ...(old ?? fresh), phase: 'sent', attempt: data.attempt, absent: 0, cause: undefined, reserved: data.reserved, requestedAt: at };
+  const call: CallState = { ...(old ?? fresh), phase: 'sent', attempt: data.attempt, absent: 0, cause: undefined, reserved: data.reserved, requestedAt: at, ...(data.carved ? { carved: data.carved } : {}) };
   const next: State = {
     ...state, callSeq: Math.max(state.callSeq, data.callSeq), reserved: add(state.reserved, data.reserved),
     calls: { ...state.calls, [data.callId]: call },
@@ -73,7 +74,8 @@ export const toolCallRequested: Fold<'ToolCallRequested'> = (state, { data, at }
 export const toolCallSucceeded: Fold<'ToolCallSucceeded'> = (state, { data }) => {
   const call = callOf(state, data.callId);
   const next = closeCall(state, data.callId);
-  const spent = { ...next, spent: add(next.spent, { ...NO_USAGE, calls: call?.phase === 'waiting' ? 0 : 1 }) };
+  const own = { ...NO_USAGE, calls: call?.phase === 'waiting' ? 0 : 1 };
+  const spent = { ...next, spent: add(add(next.spent, own), data.usage ?? NO_USAGE) };
   if (!call) return spent;
   if (call.undoOf !== undefined) return markUndone(spent, call.undoOf, 'yes');
   return tookEffect(spent, call, data.output);
@@ -102,7 +104,8 @@ export const toolCallFailed: Fold<'ToolCallFailed'> = (state, { data }) => {
   const call = callOf(state, data.callId);
   if (!call) return state;
   const counts = UNCOUNTED.has(data.failure.class) ? 0 : 1;
-  const spent = { ...state, spent: add(state.spent, { ...NO_USAGE, calls: call.attempt > 0 && call.phase !== 'waiting' ? 1 : 0, failures: counts }) };
+  const own = { ...NO_USAGE, calls: call.attempt > 0 && call.phase !== 'waiting' ? 1 : 0, failures: counts };
+  const spent = { ...state, spent: add(add(state.spent, own), data.usage ?? NO_USAGE) };
   if (!data.final) return setCall(release(spent, data.callId), data.callId, { phase: 'failed', failures: call.failures + 1 });
   const closed = closeCall(spent, data.callId);
   const marked = call.undoOf === undefined ? closed : markUndone(closed, call.undoOf, 'failed');

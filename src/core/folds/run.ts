@@ -2,11 +2,13 @@
 // Pure and total (I3, I7).
 import type { State } from '../state';
 import { NO_USAGE } from '../rules/budgets';
+import { lookAtOnce } from './callbacks';
 import { CAPS, type Fold, keep, last } from './parts';
 
 export const runCreated: Fold<'RunCreated'> = (state, { data, at }) => ({
   ...state, law: data.law, createdAt: at, title: data.title, owner: data.owner, agent: data.agent, pins: data.pins, seed: data.seed,
   inputDigest: data.inputDigest, inputRef: data.inputRef, ledgerIncarnation: data.ledgerIncarnation, budget: data.budget, epoch: data.epoch,
+  ...(data.parent ? { parent: data.parent } : {}),
 });
 
 /** Requests of the lost execution: those with an effect are in doubt, the others are simply made again. */
@@ -21,7 +23,7 @@ export const runRestored: Fold<'RunRestored'> = (state, { data, at }) => {
     calls: sum.calls + call.reserved.calls, tokens: sum.tokens + call.reserved.tokens,
     microUsd: sum.microUsd + call.reserved.microUsd, failures: sum.failures + call.reserved.failures,
   }), NO_USAGE);
-  return { ...state, epoch: data.epoch, calls, reserved };
+  return lookAtOnce({ ...state, epoch: data.epoch, calls, reserved }, at);
 };
 
 export const factConfirmed: Fold<'FactConfirmed'> = (state, { data }) => ({ ...state, facts: keep(state.facts, 'key', { key: data.key, value: data.value, source: data.source }, CAPS.facts) });

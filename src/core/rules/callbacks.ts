@@ -1,6 +1,7 @@
 // Callbacks: what the outside tells of a request that it had accepted, or of a step of the plan that waits for it. Each event
 // counts once, whatever door it comes through; one that comes before the call's own answer is kept; one that comes when all is over
 // hears so and changes nothing. An event counts as long as no expiry is in the journal: the outside has no deadline of ours.
+import type { Command } from '../commands';
 import { type Decision, answer, draft, nothing, only, refuse } from '../draft';
 import type { Draft } from '../events';
 import type { Failure } from '../failure';
@@ -14,6 +15,7 @@ import type { CallState, CallbackState, State, StepState } from '../state';
 import type { CallResult, CollectResult } from '../world';
 import { mustBeSigned } from './authority';
 import { cancelRun } from './cancellation';
+import { childSeen } from './children';
 import { ENDED, finalFailure, NO_CALLBACK, succeeded, type Done } from './outcomes';
 
 type Accepted = Omit<Done, 'via'> & { via: 'sent' | 'ledger' | 'look-up' | 'callback' };
@@ -26,8 +28,8 @@ export function accepted(state: State, call: CallState, done: Accepted, terms: P
   const pending = [draft('ToolCallPending', { callId, attempt, ...done }, callId), ...artifacts];
   if (state.cancel) return [...pending, draft('ToolCallFailed', { callId, attempt, failure: ENDED, sent: true, final: true }, callId)];
   const callbackId = callbackIdOf(state.runId, callId);
-  const { expect, deadlineMs, onDeadline } = terms;
-  return [...pending, draft('CallbackAwaited', { callbackId, callId, ...(stepId === undefined ? {} : { stepId }), expect, expiresAt: deadlineMs === null ? null : now + deadlineMs, onDeadline }, callbackId)];
+  const { expect, deadlineMs, onDeadline, child } = terms;
+  return [...pending, draft('CallbackAwaited', { callbackId, callId, ...(stepId === undefined ? {} : { stepId }), expect, expiresAt: deadlineMs === null ? null : now + deadlineMs, onDeadline, ...(child === undefined ? {} : { child }) }, callbackId)];
 }
 
 const ONE_RESULT: PendingTerms = { expect: null, deadlineMs: null, onDeadline: { then: 'fail-step' } };
@@ -57,7 +59,8 @@ export function receive(state: State, message: Message, body: Extract<MessageBod
   if (entry && entry.items.length >= MOST_ITEMS) return hears('refused', `${MOST_ITEMS} items have come already; more are not taken.`);
   const received = draft('CallbackReceived', { callbackId, eventId, ...(item === undefined ? {} : { item }), payload, actor: message.actor }, callbackId, message.actor);
   // A person who is asked whether it happened need not answer any more.
-  if (!entry?.open && call?.phase === 'person' && item === undefined && !mustBeSigned(state, call.effect)) return { events: [received, ...acceptedAsCalledBack(state, call, now)], answer: answer('done', 'Received: it is the result that was awaited.') };
+  if (!entry?.open && call?.phase === 'person' && call.carved === undefined && item === undefined && !mustBeSigned(state, call.effect)) return { events: [received, ...acceptedAsCalledBack(state, call, now)], answer: answer('done', 'Received: it is the result that was awaited.') };
+  if (entry?.child !== undefined) return { events: [received], answer: answer('counted', `Received: run ${entry.child} is looked at now; its own journal says how it ended.`) };
   if (!entry?.open) return { events: [received], answer: answer('counted', 'Kept until the call has said what it waits for.') };
   if (entry.expect === null) return { events: [received, ...completed(state, entry, { output: payload, summary: 'called back' }, 'callback')], answer: answer('done', 'Received: it is the result that was awaited.') };
   const came = entry.items.length + 1;
@@ -88,8 +91,9 @@ function completed(state: State, { callbackId, callId, stepId }: CallbackState, 
 }
 
 /** The events were put together. */
-export function collected(state: State, callbackId: string, result: CollectResult): Decision {
+export function collected(state: State, { callbackId, n, result }: Extract<Command, { type: 'CollectReturned' }>, now: number): Decision {
   const entry = callbackOf(state, callbackId);
+  if (entry?.child !== undefined) return childSeen(state, callbackId, n, result, now);
   return entry && isFull(entry) ? only(completed(state, entry, result, 'callback')) : nothing;
 }
 
@@ -112,8 +116,9 @@ export function expireCallback(state: State, entry: CallbackState, now: number):
 }
 
 /** Words for what is awaited. */
-export function wordsOfCallback(state: State, { callId, stepId, expect, items }: CallbackState): string {
+export function wordsOfCallback(state: State, { callId, stepId, expect, items, child }: CallbackState): string {
   const step = stepOf(state, stepId);
+  if (child !== undefined) return `the end of run ${child}${step ? ` (${step.title})` : ''}`;
   const call = callId === undefined ? undefined : callOf(state, callId);
   const what = call ? `the result of ${call.tool}${step ? ` (${step.title})` : ''}` : step?.action.type === 'wait' && 'callback' in step.action ? step.action.callback : 'a callback';
   return expect === null ? what : `${what}: ${items.length} of ${expect} items have come`;

@@ -33,6 +33,7 @@ export function prepareReturned(state: State, stepId: string, n: number, result:
     argsDigest: result.argsDigest, args: result.args, resourceVersion: result.resourceVersion, policy: result.policy,
     ...(result.previewRef ? { previewRef: result.previewRef } : {}),
     ...(result.ledgerIncarnation === undefined ? {} : { ledgerIncarnation: result.ledgerIncarnation }),
+    ...(result.wants ? { wants: result.wants } : {}),
     ...(step.edited ? { edited: { by: step.edited.by, approvalId: step.edited.approvalId } } : {}),
   }, callId);
   const no = refusal(state, tool.name, result);

@@ -4,11 +4,11 @@ import { draft } from '../draft';
 import type { Draft } from '../events';
 import type { Failure } from '../failure';
 import { callbacksOf, stepOf } from '../lookups';
-import type { Output } from '../run';
+import type { Output, Usage } from '../run';
 import type { CallState, State } from '../state';
 import type { CallResult, PremiseSeen } from '../world';
 
-export type Done = { output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'person' | 'callback' | 'default'; settled: boolean };
+export type Done = { output: Output; summary: string; via: 'sent' | 'ledger' | 'look-up' | 'person' | 'callback' | 'default'; settled: boolean; usage?: Usage };
 
 /** The call's effect took place: recorded with what it produced, and its step is done. */
 export function succeeded(state: State, call: CallState, done: Done, more: Partial<Pick<Extract<CallResult, { kind: 'succeeded' }>, 'artifacts' | 'facts'>>): Draft[] {
@@ -38,8 +38,8 @@ export const premiseChanged = ({ resource, expected, now }: PremiseSeen): Failur
   ({ class: 'policy', code: 'premise-changed', message: `${resource} was ${expected} and is ${now}`.slice(0, 1000) });
 
 /** The call is over without a result, and so is its step. */
-export function finalFailure(callId: string, stepId: string | undefined, attempt: number, failure: Failure, sent: boolean): Draft[] {
-  const events: Draft[] = [draft('ToolCallFailed', { callId, attempt, failure, sent, final: true }, callId)];
+export function finalFailure(callId: string, stepId: string | undefined, attempt: number, failure: Failure, sent: boolean, usage?: Usage): Draft[] {
+  const events: Draft[] = [draft('ToolCallFailed', { callId, attempt, failure, sent, final: true, ...(usage ? { usage } : {}) }, callId)];
   if (stepId !== undefined) events.push(draft('StepFailed', { stepId, failure }, stepId));
   return events;
 }

@@ -59,7 +59,8 @@ function recorded(state: State, call: CallState, seen: GateEvidence, now: number
 }
 
 /** Events that came for the call although its answer was lost: the outside knows their id from the request alone. */
-const calledBack = (state: State, call: CallState): CallbackState | undefined => (call.undoOf === undefined ? callbackOf(state, callbackIdOf(state.runId, call.callId)) : undefined);
+/** A run that a call has started is looked up, whatever was called back. */
+const calledBack = (state: State, call: CallState): CallbackState | undefined => (call.undoOf === undefined && call.carved === undefined ? callbackOf(state, callbackIdOf(state.runId, call.callId)) : undefined);
 
 const NOT_SENT = 'never sent';
 
