@@ -97,7 +97,7 @@ test('I2 a start that may have happened is looked up: found, it waits for that r
 test('R7.1 B29 a cancel of the parent cancels its child as the undo of the call, and waits for what that says', () => {
   const run = waiting().when(cancelled()).then('CancelRequested', ['CallbackExpired', { why: 'ended' }], ['ToolCallFailed', { failure: { class: 'cancelled', code: 'cancelled', message: 'The run was cancelled while it waited for the result; the request had been accepted.' } }], ['ToolCallRequested', { callId: 'c2', undoOf: 'c1' }]);
   expect(run.needs.find(({ kind }) => kind === 'call')).toMatchObject({ undoOf: { callId: 'c1', output: { value: { runId: CHILD } } } });
-  run.when(calls()).then('MessageRejected');
+  run.when(calls()).then().thenHears('closed');
   const over = run.when(returned('c2', 1, succeeded({ runId: CHILD, status: 'cancelled' }))).then('ToolCallSucceeded', 'RunCancelled');
   expect(over.state.end?.report).toMatchObject({ undone: ['hand c1 (s)'], finished: [] });
   const stands = run.when(returned('c2', 1, { kind: 'failed', failure: { class: 'business-refusal', code: 'child-stands', message: 'x' }, sent: true }));

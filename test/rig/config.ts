@@ -9,12 +9,15 @@ import { stopTools } from './stop-tools';
 import { rigTools, versionOf } from './tools';
 
 export const RIG_AGENT = 'tester';
+/** It may start runs of the other agents, and of its own kind. */
+export const PARENT = 'parent';
 export const PLANNER = 'planner';
 
 export function rigConfig(effects: string, limits?: HistoryLimits): Config {
   return defineConfig({
     agents: [
       defineAgent({ name: RIG_AGENT, version: '1.0.0', planner: 'declared', budget: {} }),
+      defineAgent({ name: PARENT, version: '1.0.0', planner: 'declared', budget: {}, tools: ['look', 'asked', 'stamp', 'undoable', 'run_agent'] }),
       defineAgent({ name: PLANNER, version: '1.0.0', planner: 'model', budget: {} }),
     ],
     tools: [...rigTools(effects), ...stopTools(effects), ...laterTools(effects), ...(process.env['LONGHAUL_SERVICE_OUTSIDE'] ? outsideTools() : [])],
