@@ -94,7 +94,7 @@ test('I2 a start that may have happened is looked up: found, it waits for that r
     .then('RecoveryChecked', ['ToolCallPending', { via: 'look-up' }], ['CallbackAwaited', { child: CHILD }]);
   doubt.when(saw('c1', 1, evidence({ ledger: dead, honoursKey: true, lookUp: { kind: 'absent' } }))).then('RecoveryChecked', ['ToolCallRequested', { attempt: 2 }]);
 });
-test('R7.1 B29 a cancel of the parent cancels its child as the undo of the call, and waits for what that says', () => {
+test('R7.1 a cancel of the parent cancels its child as the undo of the call, and waits for what that says', () => {
   const run = waiting().when(cancelled()).then('CancelRequested', ['CallbackExpired', { why: 'ended' }], ['ToolCallFailed', { failure: { class: 'cancelled', code: 'cancelled', message: 'The run was cancelled while it waited for the result; the request had been accepted.' } }], ['ToolCallRequested', { callId: 'c2', undoOf: 'c1' }]);
   expect(run.needs.find(({ kind }) => kind === 'call')).toMatchObject({ undoOf: { callId: 'c1', output: { value: { runId: CHILD } } } });
   run.when(calls()).then().thenHears('closed');

@@ -25,7 +25,7 @@ const awaiting = (runId: string) => rig.until(runId, (state) => Object.values(st
 const approvalOf = (runId: string) => rig.until(runId, (state) => Object.keys(state.approvals)[0]);
 const outcomeOf = async (runId: string) => (await rig.events(runId)).find((event): event is EventOf<'ToolCallSucceeded'> => event.type === 'ToolCallSucceeded' && event.data.via === 'callback')?.data;
 
-test('R10.4 the worker is killed while parent and child wait: the approval given on the parent\'s page reaches the child\'s call, and nothing finished is repeated', async () => {
+test('R10.4 the worker is killed while parent and child wait: the approval given on the page of the parent reaches the call of the child, and nothing finished is repeated', async () => {
   const worker = await rig.worker({ taskQueue: 'waits' });
   const runId = await handed('waits', [hand(plan(step('first', 'stamp'), step('go', 'asked', ['first'])), { budget: { calls: 20 } }), step('after', 'stamp', ['part'])], { budget: { calls: 30 } });
   const child = await awaiting(runId);
@@ -49,7 +49,7 @@ test('R10.4 the worker is killed while parent and child wait: the approval given
   await next.kill();
 }, 120_000);
 
-test('B29 a cancel of the parent cancels its child, takes back what can be, and both end as cancelled', async () => {
+test('R7.1 a cancel of the parent cancels its child, takes back what can be, and both end as cancelled', async () => {
   const worker = await rig.worker({ taskQueue: 'cancels' });
   const runId = await handed('cancels', [hand(plan(step('back', 'undoable'), step('go', 'asked', ['back'])))]);
   const child = await awaiting(runId);
@@ -63,7 +63,7 @@ test('B29 a cancel of the parent cancels its child, takes back what can be, and 
   await worker.kill();
 }, 120_000);
 
-test('B29 what a cancelled child has done for good is named in the report of its parent', async () => {
+test('R7.4 what a cancelled child has done for good is named in the report of its parent', async () => {
   const worker = await rig.worker({ taskQueue: 'stands' });
   const runId = await handed('stands', [hand(plan(step('good', 'stamp'), step('go', 'asked', ['good'])))]);
   await approvalOf(await awaiting(runId));
@@ -74,7 +74,7 @@ test('B29 what a cancelled child has done for good is named in the report of its
   await worker.kill();
 }, 120_000);
 
-test.each(['call:claimed', 'call:sent', 'call:settled'])('B29 a worker that dies at %s of the start leaves one child, which is found again', async (at) => {
+test.each(['call:claimed', 'call:sent', 'call:settled'])('R10.4 a worker that dies at %s of the start leaves one child, which is found again', async (at) => {
   const taskQueue = at.replace(':', '-');
   const worker = await rig.supervised({ taskQueue, env: { LONGHAUL_CRASH_AT: `${at}:run_agent:1`, LONGHAUL_CRASH_ONCE: path.join(rig.stateDir, `marker-${taskQueue}`) } });
   const runId = await handed(taskQueue, [hand(plan(step('only', 'stamp')))]);
@@ -99,7 +99,7 @@ test('R10.4 a child that ended while nothing ran its parent is seen when the par
   await worker.kill();
 }, 120_000);
 
-test('R10.4 a child that somebody cancels is a failed call, and so is one that may not be started', async () => {
+test('B29 R10.4 a child that somebody cancels is a failed call with its class, and so is one that may not be started', async () => {
   const worker = await rig.worker({ taskQueue: 'fails' });
   const runId = await handed('fails', [hand(plan(step('go', 'asked')))]);
   const child = await awaiting(runId);

@@ -23,8 +23,8 @@ export interface RunAgentDeps { runs: RunsPort; agents: ReadonlyMap<string, { ma
 const limit = z.number().int().min(0).optional();
 const input = z.strictObject({
   agent: z.string().describe('name of the agent that does the work'),
-  input: z.json().optional().describe('what it is asked to do, as its author wants it, e.g. {"question": "..."}'),
-  plan: z.union([z.record(z.string(), z.json()), z.string()]).optional().describe('a plan, for an agent that follows declared plans; as JSON text where it has references of its own'),
+  input: z.unknown().optional().describe('what it is asked to do, as its author wants it, e.g. {"question": "..."}'),
+  plan: z.union([z.record(z.string(), z.unknown()), z.string()]).optional().describe('a plan, for an agent that follows declared plans; as JSON text where it has references of its own'),
   budget: z.strictObject({ calls: limit, tokens: limit, microUsd: limit, failures: limit, wallMs: limit }).optional().describe('what it may use up; at most what is left, and half of it where nothing is said'),
 });
 type Args = z.infer<typeof input>;
@@ -39,7 +39,7 @@ export function runAgent(deps?: RunAgentDeps): ToolDefinition {
   };
   return defineTool<Args, unknown>({
     name: RUN_AGENT, version: '1.0.0', effect: 'reversible', honoursKey: true, timeoutMs: 90_000, sendWindowMs: 60_000,
-    description: 'Gives a part of the work to another agent, as a run of its own, and answers how that ended: its status, summary, result and artifacts.',
+    description: `Gives a part of the work to another agent, as a run of its own, and answers how that ended: its status, summary, result and artifacts.${deps ? namesOf(deps.agents) : ''}`,
     input,
     carves: ({ budget }) => budgetOf(budget),
     execute: (args, call) => started(given(), args, call),
@@ -49,6 +49,12 @@ export function runAgent(deps?: RunAgentDeps): ToolDefinition {
     },
     undo: ({ output }, call) => stopped(given().runs, output, call),
   }) as ToolDefinition;
+}
+
+/** What a model may choose from. */
+function namesOf(agents: RunAgentDeps['agents']): string {
+  const all = [...agents].map(([name, { manifest }]) => (manifest.planner === 'model' ? name : `${name} (needs a plan)`));
+  return ` Agents: ${all.join(', ')}.`.slice(0, 2_000);
 }
 
 const budgetOf = (budget: Args['budget'] = {}): Budget => Object.fromEntries(Object.entries(budget).filter(([, n]) => n !== undefined));

@@ -58,8 +58,7 @@ function recorded(state: State, call: CallState, seen: GateEvidence, now: number
   return succeeded(state, call, { output: seen.lookUp.output, summary: seen.lookUp.summary, via: 'look-up', settled: true }, {});
 }
 
-/** Events that came for the call although its answer was lost: the outside knows their id from the request alone. */
-/** A run that a call has started is looked up, whatever was called back. */
+/** Events that came for the call although its answer was lost: the outside knows their id from the request alone. A run that a call has started is looked up. */
 const calledBack = (state: State, call: CallState): CallbackState | undefined => (call.undoOf === undefined && call.carved === undefined ? callbackOf(state, callbackIdOf(state.runId, call.callId)) : undefined);
 
 const NOT_SENT = 'never sent';
