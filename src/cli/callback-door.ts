@@ -72,7 +72,10 @@ function bodyOf(request: IncomingMessage): Promise<Buffer | null> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let bytes = 0;
-    if (Number(request.headers['content-length'] ?? 0) > LIMITS.messageBytes) return void resolve(null);
+    if (Number(request.headers['content-length'] ?? 0) > LIMITS.messageBytes) {
+      resolve(null);
+      return;
+    }
     request.on('data', (part: Buffer) => {
       bytes += part.length;
       if (bytes <= LIMITS.messageBytes) parts.push(part);

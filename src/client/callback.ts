@@ -6,11 +6,10 @@ import { callbackMessageId } from '../core/keys';
 import type { Message } from '../core/message';
 import { LIMITS, type ArtifactRef, type Output } from '../core/run';
 import { redactJson, redactText } from '../ports/redaction';
-import type { From } from './client';
 import { recorded, sendMessage, type Sender } from './send';
 import { rowOf, runOfWait } from './reads';
 import { isOver } from './start';
-import type { Delivery } from './types';
+import type { Delivery, From } from './types';
 
 /** What the outside tells. */
 export interface CallbackEvent {

@@ -4,7 +4,6 @@ import { v7 as uuidv7 } from 'uuid';
 import type { RunEvent } from '../core/events';
 import type { Message, MessageBody } from '../core/message';
 import type { RunRow, WaitRow } from '../core/row';
-import type { Actor } from '../core/run';
 import type { Claims } from '../core/proof';
 import type { State } from '../core/state';
 import { KeysError, type DecisionKeys } from '../ports/decision-keys';
@@ -19,10 +18,9 @@ import { restoreRun } from './restore';
 import { sendMessage, Turnstile } from './send';
 import { startRun } from './start';
 import { temporalOf } from './temporal';
-import type { ClientOptions, Delivery, RestoreAnswer, StartAnswer, StartRequest } from './types';
+import type { ClientOptions, Delivery, From, RestoreAnswer, StartAnswer, StartRequest } from './types';
 
-/** What a sender says of a message beside its body. `messageId` defaults to a new one; `receivedAt` (ms) to now; `token` as it was given. */
-export interface From { actor: Actor; messageId?: string; receivedAt?: number; token?: string }
+export type { From } from './types';
 
 export interface LonghaulClient {
   /** Accepts a run durably, then starts it. The same id with the same request answers the same run. */

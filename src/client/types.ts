@@ -57,6 +57,9 @@ export type StartAnswer =
   /** The request has a wrong shape. */
   | { kind: 'refused'; why: string };
 
+/** What a sender says of a message beside its body. `messageId` defaults to a new one; `receivedAt` (ms) to now; `token` as it was given. */
+export interface From { actor: Actor; messageId?: string; receivedAt?: number; token?: string }
+
 /** What became of a message. What is not known may be asked again with the same message id; it counts once. */
 export type Delivery =
   | { known: true; messageId: string; answer: MessageAnswer }

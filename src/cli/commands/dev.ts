@@ -90,12 +90,14 @@ async function worker(place: Place, options: WorkerOptions): Promise<void> {
   process.send?.({ ready: true });
   say(`Worker ${process.pid} polls "${place.taskQueue}" at ${at.address}, agents: ${config.agents.map((agent) => agent.name).join(', ')}${running.mode === 'production' ? '; production: decisions are signed' : ''}. Ctrl-C stops it; runs wait.`);
   if (door) say(`Callbacks ${door.url}`);
-  await ended.finally(async () => {
+  try {
+    await ended;
+  } finally {
     await door?.close();
     // The open channel would keep this process alive.
     process.removeListener('disconnect', orphaned);
     if (process.connected) process.disconnect();
-  });
+  }
 }
 
 /** Where programs on this machine call back; tools of this worker find it as the service `callbacks`. */

@@ -10,7 +10,6 @@ import { callbackIdOf, callIdOf } from '../keys';
 import { callbackOf, callCalledBack, callOf, isFull, stepOf } from '../lookups';
 import type { Message, MessageBody } from '../message';
 import { MOST_ITEMS, type PendingTerms } from '../pending';
-import type { Output } from '../run';
 import type { CallState, CallbackState, State, StepState } from '../state';
 import type { CallResult, CollectResult } from '../world';
 import { mustBeSigned } from './authority';
