@@ -87,7 +87,7 @@ describe('in its own process', () => {
 
   test('R10.8 a query whose worker was killed ends by itself', async () => {
     const reader = path.join(__dirname, '../../examples/folder-report/folder/reader.process.ts');
-    const code = `const child = require('node:child_process').spawn(process.execPath, ['--import', 'jiti/register', ${JSON.stringify(reader)}, '60000'], { stdio: ['pipe', 'ignore', 'ignore'] });
+    const code = `const child = require('node:child_process').spawn(process.execPath, ['--import', 'jiti/register', ${JSON.stringify(reader)}, '60000', String(process.pid)], { stdio: ['pipe', 'ignore', 'ignore'] });
       child.stdin.end(${JSON.stringify(JSON.stringify({ op: 'sql', root: folder, statements: [ENDLESS] }))}); console.log(child.pid);`;
     const worker = spawn(process.execPath, ['-e', code], { cwd: path.dirname(reader), stdio: ['ignore', 'pipe', 'inherit'] });
     const pid = Number(await new Promise<Buffer>((resolve) => { worker.stdout.once('data', resolve); }));
