@@ -116,11 +116,11 @@ async function givenBack(deps: HandsDeps, { key, fence }: Pick<Claim, 'key' | 'f
   return no;
 }
 
-/** Sends, unless what the call was prepared for has changed while it waited. After a take-over the gate has looked already. */
+/** Sends, unless what the call was prepared for has changed while it waited; also after a take-over, since the gate may have looked long ago. */
 async function sent(deps: HandsDeps, attempt: Attempt & { claim: Claim }): Promise<CallResult> {
   const { asked: { need }, claim } = attempt;
   if (lapsed(need, attempt.digest)) return givenBack(deps, claim, { kind: 'not-sent', why: 'approval' });
-  if (need.takeOver === undefined && need.undoOf === undefined) {
+  if (need.undoOf === undefined) {
     const changed = await changedSince(deps, attempt).catch((error: unknown): CallResult => ({ kind: 'busy', why: failureOf(error).message, retryAfterMs: AWAY_MS }));
     if (changed) return givenBack(deps, claim, changed);
   }

@@ -178,6 +178,14 @@ describe('a claim of somebody else', () => {
     expect(await call(rig.need({ takeOver: 1 }))).toMatchObject({ kind: 'succeeded', via: 'sent' });
     expect(await row()).toMatchObject({ state: 'done', fence: 2 });
   });
+  test('R4.4 what has changed since the gate looked is not touched: the claim that was taken over comes back as it was', async () => {
+    const call = await over(toolFor(writes, { resourceVersion: async () => 'v2' }), () => ({ resources: { doc: async () => 'v2' } }));
+    await claimedBy({ pid: 999_999, processStart: '1' });
+    expect(await call(rig.need({ takeOver: 1, resourceVersion: 'v1' }))).toEqual({ kind: 'not-sent', why: 'approval' });
+    expect(await call(rig.need({ takeOver: 1, resourceVersion: 'v2', premises: [{ resource: 'doc:a', version: 'v1' }] }))).toMatchObject({ kind: 'not-sent', why: 'premise' });
+    expect([sent, await row()]).toMatchObject([[], { state: 'unknown', owner: { worker: 'other' } }]);
+    expect(await call(rig.need({ takeOver: 1, resourceVersion: 'v2' }))).toMatchObject({ kind: 'succeeded' });
+  });
   test('the same key with other arguments is refused for good', async () => {
     const call = await over(toolFor(writes));
     await claimedBy({});

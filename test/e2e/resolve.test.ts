@@ -38,7 +38,7 @@ async function asks(runId: string): Promise<RunRow> {
   });
 }
 
-test('R4.3 killed after the effect: the five verdicts are on the screen, in lists and in the inbox, and nothing is repeated', async () => {
+test('R4.3 killed after the effect: the five verdicts are on the screen, in lists, in the inbox and in Temporal, and nothing is repeated', async () => {
   const dev = await devWith('call:sent:wire');
   await asks('paid');
   const page = (await here.run(['runs', 'show', 'paid'])).stdout;
@@ -49,6 +49,8 @@ test('R4.3 killed after the effect: the five verdicts are on the screen, in list
   const inbox = await here.run(['inbox']);
   expect(inbox.stdout + inbox.stderr).toContain('whether wire c1 happened');
   expect(effects('paid')).toBe(1);
+  await until('Temporal lists it', async () => (await here.run(['temporal', 'workflow', 'list', '--query', 'AgentWaitingFor = "decision"'])).stdout.includes('run/paid') || undefined);
+  expect((await here.run(['temporal', 'workflow', 'metadata', '--workflow-id', 'run/paid'])).stdout).toMatch(/whether wire c1 happened[^]*longhaul resolve paid c1 --happened REF/);
 
   expect((await here.run(['resolve', 'paid', 'c1', '--happened', 'statement of 3 May'])).code).toBe(0);
   const end = await here.run(['runs', 'watch', 'paid']);
