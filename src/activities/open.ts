@@ -44,7 +44,7 @@ async function fresh(deps: HandsDeps, input: RunInput, title: string): Promise<O
   const plan = secret === null ? declaredPlan(spec, input, agent) : { patch: null };
   if ('reasons' in plan) return { kind: 'refused', why: `The plan of run ${input.runId} cannot be followed: ${plan.reasons.join(' ')}`.slice(0, 4_096) };
   const run: FreshRun = {
-    agent: manifest, pins: await pinned(deps, agent), budget: { ...manifest.budget, ...spec.budget }, owner: redactJson(spec.owner),
+    agent: manifest, pins: { ...await pinned(deps, agent), ...await modeOf(deps, spec) }, budget: { ...manifest.budget, ...spec.budget }, owner: redactJson(spec.owner),
     seed: sha256Hex(`${input.runId}|${input.inputDigest}`), title: redactText(title || agent.title(spec)), inputDigest: input.inputDigest, inputRef: input.inputRef,
     ...(spec.parent ? { parent: spec.parent } : {}),
     ledgerIncarnation: await deps.ledger.incarnation(), plan: plan.patch, ...(secret === null ? {} : { refused: secretGiven(secret, input) }),
@@ -66,12 +66,19 @@ function declaredPlan(spec: RunSpec, { inputRef }: RunInput, { manifest }: Known
   return 'reasons' in parsed ? parsed : { patch: outlineByReference(parsed.patch, inputRef, ['plan']) };
 }
 
+/** Must decisions in the run be signed? A child is no laxer than its parent, whatever worker begins it. */
+async function modeOf({ mode, journal }: HandsDeps, { parent }: RunSpec): Promise<Pick<FreshRun['pins'], 'mode'>> {
+  if (mode === 'production') return { mode };
+  const [created] = parent ? (await journal.read(parent.runId, 0, 1)).events : [];
+  return created?.type === 'RunCreated' && created.data.pins.mode === 'production' ? { mode: 'production' } : {};
+}
+
 async function pinned(deps: HandsDeps, { manifest, prompts }: KnownAgent): Promise<FreshRun['pins']> {
   const policy = deps.policy.describe();
   const json = (value: unknown, name: string) => deps.artifacts.write(Buffer.from(canonical(value as Json)), { mediaType: 'application/json', summary: `${name} of ${manifest.name} ${manifest.version}`, name: `${name}.json` });
   return {
     build: deps.build, manifest: await json(manifest, 'manifest'), prompts: await json(prompts, 'prompts'),
     policy: await deps.artifacts.write(Buffer.from(policy.text), { mediaType: 'text/plain', summary: `policy ${policy.name}`, name: 'policy.txt' }),
-    model: manifest.model, eventSchema: EVENT_SCHEMA, ...(deps.mode === 'production' ? { mode: deps.mode } : {}),
+    model: manifest.model, eventSchema: EVENT_SCHEMA,
   };
 }

@@ -166,6 +166,22 @@ describe('open and checkpoint', () => {
     expect(JSON.parse(new TextDecoder().decode(await rig.deps.artifacts.read(fresh.pins.prompts.sha256)))).toEqual({ system: 'Be brief.' });
     for (const pin of [fresh.pins.manifest, fresh.pins.prompts, fresh.pins.policy]) expect(await rig.deps.artifacts.verify(pin.sha256)).toBe('ok');
   });
+  test('R7.3 a run begins in the mode of its worker, and a child is no laxer than its parent', async () => {
+    const modeOf = async (input: RunInput, mode: HandsDeps['mode']): Promise<unknown> => {
+      const opened = await rig.environment().run(makeOpen({ ...rig.deps, mode }), input) as OpenAnswer;
+      return opened.kind === 'fresh' ? opened.fresh.pins.mode : opened.kind;
+    };
+    const parent = await accepted();
+    expect([await modeOf(parent, 'dev'), await modeOf(parent, 'production')]).toEqual([undefined, 'production']);
+    const opened: OpenAnswer = await rig.environment().run(makeOpen({ ...rig.deps, mode: 'production' }), parent);
+    if (opened.kind !== 'fresh') throw new Error(canonical(opened));
+    const { events, draft } = turn(initialState(OPENED), [{ type: 'Start', runId: OPENED, epoch: 0, fresh: opened.fresh }], 1_000);
+    await rig.deps.journal.append({ runId: OPENED, epoch: 0, executionId: 'e1', expectedVersion: 0, events, row: rowOf(draft) });
+    const spec = { v: 1, agent: 'a', input: {}, plan: PLAN, budget: {}, owner: opened.fresh.owner, parent: { runId: OPENED, callId: 'c1', callbackId: 'b-1', depth: 1 } };
+    const inputRef = await rig.deps.artifacts.write(Buffer.from(canonical(spec)), { mediaType: 'application/json', summary: 'input' });
+    await rig.deps.journal.accept({ ...rowOf(initialState('below')), title: '', owner: opened.fresh.owner, inputDigest: digestOf(spec), inputRef });
+    expect(await modeOf({ v: 1, runId: 'below', epoch: 0, inputDigest: digestOf(spec), inputRef }, 'dev')).toBe('production');
+  });
   test('an agent that is not here throws and names the fix, so that another worker can take the run', async () => {
     await expect(open(await accepted(PLAN, 'other'))).rejects.toThrow(/No agent is called other .*known: a/);
   });
