@@ -1,6 +1,7 @@
 // Child process of the readers: takes one request on stdin, answers one JSON line on stdout and ends. What a question or a
 // file makes it do (index megabytes, join without end) blocks nobody: the parent kills it, and it ends by itself when the parent is gone. It gets no environment, opens
 // files only through folder.ts and writes none.
+import { once } from 'node:events';
 import { Refusal } from './refusal';
 import { Worker } from 'node:worker_threads';
 import { parseTable, tableName } from './csv';
@@ -61,13 +62,18 @@ async function answer(request: ReaderRequest): Promise<unknown> {
 const WATCH = `const { parent, until } = require('node:worker_threads').workerData;
 setInterval(() => { if (process.ppid !== parent || Date.now() > until) process.kill(process.pid, 'SIGKILL'); }, 200);`;
 
-/** The parent says who it is: one that is gone before this thread looks would be missed otherwise. */
-function watch(timeMs: number, parent: number): void {
-  new Worker(WATCH, { eval: true, execArgv: [], workerData: { parent, until: Date.now() + timeMs } }).unref();
+/**
+ * The parent says who it is: one that is gone before this thread looks would be missed otherwise. Resolves once the thread
+ * runs, which it never would if SQLite held this one first.
+ */
+async function watch(timeMs: number, parent: number): Promise<void> {
+  const thread = new Worker(WATCH, { eval: true, execArgv: [], workerData: { parent, until: Date.now() + timeMs } });
+  await once(thread, 'online');
+  thread.unref();
 }
 
 async function main(): Promise<void> {
-  watch(Number(process.argv[2]) || 30_000, Number(process.argv[3]) || process.ppid);
+  await watch(Number(process.argv[2]) || 30_000, Number(process.argv[3]) || process.ppid);
   const parts: Buffer[] = [];
   for await (const part of process.stdin) parts.push(part as Buffer);
   try {
