@@ -2,6 +2,7 @@
 // happened outside. C1 to C5 of the checker: no effect twice, none unasked, none unreported.
 import { canonical } from '../core/canonical';
 import type { EventOf, RunEvent } from '../core/events';
+import type { Output } from '../core/run';
 import type { State } from '../core/state';
 import type { OutsideEffect } from './effect-world';
 import type { SimulatedScenario } from './simulator-types';
@@ -21,6 +22,8 @@ interface Call {
   /** What the run says came of it. */
   verdict: 'open' | 'done' | 'not-done' | 'unknown' | 'person';
   asked: boolean;
+  /** Its result comes by callbacks. */
+  accepted?: true;
 }
 
 /** ms after an approval's end in which a request that was claimed in time may still arrive. */
@@ -30,6 +33,7 @@ export class Calls {
   private readonly byKey = new Map<string, Call>();
   private readonly byId = new Map<string, Call>();
   private readonly done: OutsideEffect[] = [];
+  private readonly heard = new Set<string>();
 
   constructor(private readonly scenario: SimulatedScenario, private readonly violated: (what: string) => void) {}
 
@@ -39,6 +43,8 @@ export class Calls {
       case 'ToolCallRequested': return this.requested(before, event);
       case 'ApprovalGranted': return this.granted(before, event);
       case 'ToolCallSucceeded': return this.succeeded(before, event);
+      case 'ToolCallPending': return this.accepted(event);
+      case 'CallbackReceived': return this.toldOnce(event);
       case 'ToolCallFailed': return this.failed(event);
       case 'RetryScheduled': return this.free(event.data.callId);
       case 'ToolCallUnknown': return this.unknown(before, event.data.callId);
@@ -47,6 +53,10 @@ export class Calls {
       case 'ApprovalVoided': return this.gone(event.data.callId);
       default:
     }
+  }
+
+  callOf(key: string): string | null {
+    return this.byKey.get(key)?.callId ?? null;
   }
 
   private keep(call: Call): void {
@@ -95,16 +105,43 @@ export class Calls {
     const call = this.byId.get(data.callId);
     if (!call) return;
     call.verdict = 'done';
-    if (data.via === 'person') return;
+    if (data.via === 'person' || data.via === 'default') return;
+    if (data.via === 'callback') return this.told(call, data.output, seq);
     const mine = this.done.filter((effect) => effect.key === call.key);
     if (mine.length === 0) this.violated(`C2 ${data.callId} is recorded as done (event ${seq}, ${data.via}), but nothing happened outside`);
     else if (!mine.some((effect) => canonical(effect.output) === canonical(data.output))) this.violated(`C2 ${data.callId} is recorded with a result that the outside did not give`);
     if (before.calls[data.callId] === undefined) this.violated(`C2 ${data.callId} is recorded as done, but it is not open`);
   }
 
-  private failed({ data }: EventOf<'ToolCallFailed'>): void {
+  /** The outside has accepted it: that is an effect, and it stays one whatever comes of its result. */
+  private accepted({ data, seq }: EventOf<'ToolCallPending'>): void {
     const call = this.byId.get(data.callId);
     if (!call) return;
+    call.verdict = 'done';
+    call.accepted = true;
+    if (!this.done.some((effect) => effect.key === call.key)) this.violated(`C2 ${data.callId} is recorded as accepted (event ${seq}, ${data.via}), but nothing happened outside`);
+  }
+
+  private toldOnce({ data, seq }: EventOf<'CallbackReceived'>): void {
+    for (const one of [`event ${data.eventId}`, ...(data.item === undefined ? [] : [`item ${data.item}`])]) {
+      const what = `${data.callbackId} ${one}`;
+      if (this.heard.has(what)) this.violated(`I12 ${what} counts twice (event ${seq})`);
+      this.heard.add(what);
+    }
+  }
+
+  /** What is recorded as told was told: all of it, or what had come by the deadline. */
+  private told(call: Call, output: Output, seq: number): void {
+    const terms = this.scenario.later?.[call.tool];
+    const value = 'value' in output ? output.value as { came?: number; items?: unknown[] } | string : null;
+    if (!terms || value === null) return this.violated(`C2 ${call.callId} has a result by callback that nobody awaited (event ${seq})`);
+    const right = terms.expect === null ? value === 'told 1' : typeof value === 'object' && value.came === value.items?.length && (value.came === terms.expect || terms.onDeadline.then === 'continue');
+    if (!right) this.violated(`C2 ${call.callId} is recorded with what was not told: ${canonical(value)}`);
+  }
+
+  private failed({ data }: EventOf<'ToolCallFailed'>): void {
+    const call = this.byId.get(data.callId);
+    if (!call || call.accepted) return;
     call.free = true;
     if (data.final) call.verdict = data.failure.code === 'given-up' ? 'person' : 'not-done';
     if (call.verdict === 'not-done') this.denied(call);

@@ -3,6 +3,7 @@
 import { digestOf, type Json } from '../core/canonical';
 import type { Failure } from '../core/failure';
 import { toolOf } from '../core/lookups';
+import type { PendingTerms } from '../core/pending';
 import { bind } from '../core/rules/binding';
 import { fitsTerms } from '../core/rules/grants';
 import type { Output, ToolManifest } from '../core/run';
@@ -71,7 +72,8 @@ export function* call(stage: Stage, attempt: Attempt, need: CallNeed): Steps<Cal
     return over ?? failed('tool-missing');
   }
   stage.judge.sends(need, stage.clock.now);
-  return yield* send(stage, attempt, need, { key, tool, argsDigest, fence: claimed });
+  const later = need.undoOf ? undefined : stage.scenario.later?.[tool.name];
+  return yield* send(stage, attempt, need, { key, tool, argsDigest, fence: claimed, ...(later ? { later } : {}) });
 }
 
 const failed = (cls: Failure['class']): CallResult => ({ kind: 'failed', failure: failure(cls, cls), sent: false });
@@ -123,7 +125,7 @@ function* claim(stage: Stage, attempt: Attempt, need: CallNeed, key: string, arg
     case 'claimed': return answer.fence;
     case 'outcome': return answer.outcome.kind === 'refused'
       ? { kind: 'failed', failure: answer.outcome.failure, sent: true }
-      : { kind: 'succeeded', output: answer.outcome.output, summary: answer.outcome.summary, via: 'ledger', settled: true, artifacts: [], facts: [] };
+      : answer.outcome.pending ? { kind: 'pending', output: answer.outcome.output, summary: answer.outcome.summary, via: 'ledger', settled: true, terms: answer.outcome.pending } : { kind: 'succeeded', output: answer.outcome.output, summary: answer.outcome.summary, via: 'ledger', settled: true, artifacts: [], facts: [] };
     case 'held': return stage.mutant === 'held-is-busy' ? { kind: 'busy', why: 'held', retryAfterMs: LEASE_MS / 3 } : { kind: 'in-doubt', why: 'another attempt is under way' };
     case 'dead-owner': return { kind: 'in-doubt', why: 'a claim without an outcome' };
     case 'mismatch': return failed('mismatch');
@@ -133,7 +135,8 @@ function* claim(stage: Stage, attempt: Attempt, need: CallNeed, key: string, arg
   }
 }
 
-interface Sending { key: string; tool: ToolManifest; argsDigest: string; fence: number }
+/** `later`: the terms under which the result comes by callbacks. */
+interface Sending { key: string; tool: ToolManifest; argsDigest: string; fence: number; later?: PendingTerms }
 
 /** Passes time while the lease is renewed; hears when it is lost. */
 function* holding(stage: Stage, attempt: Attempt, { key, fence }: Sending, ms: number): Steps<void> {
@@ -223,13 +226,14 @@ function unknown(stage: Stage, { key, fence, tool }: Sending, why: string): Call
 }
 
 /** The effect took place: settle, then answer small. */
-function* kept(stage: Stage, attempt: Attempt, { key, fence, tool }: Sending, output: Output): Steps<CallResult> {
+function* kept(stage: Stage, attempt: Attempt, { key, fence, tool, later }: Sending, output: Output): Steps<CallResult> {
   yield stage.random.delay(5, 300);
   const summary = `${tool.name} done`;
-  const settle = (): void => { if (stage.mutant !== 'settle-ignored') stage.ledger.settle(key, fence, { kind: 'done', output, summary }); };
+  const settle = (): void => { if (stage.mutant !== 'settle-ignored') stage.ledger.settle(key, fence, { kind: 'done', output, summary, ...(later ? { pending: later } : {}) }); };
   const late = stage.fault(0.05);
   if (late) attempt.process.after(stage.random.int(1_000, 60_000), settle);
   else settle();
   yield stage.random.delay(5, 300);
+  if (later) return { kind: 'pending', output, summary, via: 'sent', settled: !late, terms: later };
   return { kind: 'succeeded', output, summary, via: 'sent', settled: !late, artifacts: [], facts: [] };
 }

@@ -49,7 +49,7 @@ export class Judge {
       if (before.end) this.violated(`I6 ${event.type} follows the end of the run`);
       if (before.cancel && ['RunCompleted', 'RunFailed', 'ModelCallRequested'].includes(event.type)) this.violated(`C5 ${event.type} follows CancelRequested`);
       this.calls.committed(before, event);
-      if (event.type === 'ToolCallSucceeded' && event.data.via === 'sent' && event.data.settled) this.recorded(before, event.data.callId);
+      if ((event.type === 'ToolCallSucceeded' || event.type === 'ToolCallPending') && event.data.via === 'sent' && event.data.settled) this.recorded(before, event.data.callId);
       this.reference = evolve(before, event);
       this.states.push(this.reference);
       this.events.push(event);
@@ -61,6 +61,11 @@ export class Judge {
   private recorded(before: State, callId: string): void {
     const key = before.calls[callId]?.key ?? '';
     if (key !== '' && !this.settled(key)) this.violated(`C2 ${callId} is recorded as settled, but the ledger has no outcome`);
+  }
+
+  /** The call whose request carries this key. */
+  callOf(key: string): string | null {
+    return this.calls.callOf(key);
   }
 
   /** An attempt is about to send. */

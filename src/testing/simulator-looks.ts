@@ -37,7 +37,7 @@ export function* gate(stage: Stage, attempt: Attempt, need: GateNeed): Steps<Gat
 function ledgerEvidence(stage: Stage, asker: WorkerProcess, key: string): GateEvidence['ledger'] {
   const row = stage.ledger.get(key);
   if (!row) return { state: 'none' };
-  if (row.outcome?.kind === 'done') return { state: 'done', output: row.outcome.output, summary: row.outcome.summary };
+  if (row.outcome?.kind === 'done') return { state: 'done', output: row.outcome.output, summary: row.outcome.summary, ...(row.outcome.pending ? { pending: row.outcome.pending } : {}) };
   if (row.outcome?.kind === 'refused') return { state: 'refused', failure: row.outcome.failure };
   if (row.state === 'released') return { state: 'released' };
   const ownerGone = stage.processes.gone(row.owner, asker);
@@ -51,7 +51,8 @@ function looked(stage: Stage, need: GateNeed, hasLookUp: boolean): GateEvidence[
   if (!hasLookUp || need.undo) return { kind: 'none' };
   if (stage.fault(0.1)) return { kind: 'cannot-say', why: 'the service does not answer' };
   const effect = stage.outside.lookUp(need.key);
-  return effect ? { kind: 'found', output: effect.output, summary: `${need.tool} found`, reference: need.key } : { kind: 'absent' };
+  const later = stage.scenario.later?.[need.tool];
+  return effect ? { kind: 'found', output: effect.output, summary: `${need.tool} found`, reference: need.key, ...(later ? { pending: later } : {}) } : { kind: 'absent' };
 }
 
 const MODEL_TROUBLES: Failure['class'][] = ['network', 'server', 'rate-limited', 'timeout-before-send', 'unknown', 'model-output', 'model-key', 'argument'];

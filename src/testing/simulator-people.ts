@@ -1,6 +1,7 @@
 // The people around a simulated run. They look at what the run shows and answer what it asks; a person who is asked whether an
 // effect happened looks outside first. In the time of faults they also do what people do: twice, too late, the wrong thing.
 import type { Answer } from '../core/commands';
+import { callbackMessageId } from '../core/keys';
 import type { GrantTerms, Message, MessageBody } from '../core/message';
 import type { Actor } from '../core/run';
 import { statusOf } from '../core/summary';
@@ -106,6 +107,20 @@ export class People {
     if (old && random.chance(0.3)) this.post({ ...old, body: random.pick(bodies) });
     else if (old) this.post(old);
     else if (statusOf(state) !== 'accepted') this.say(someone, random.pick(bodies.filter((body) => body.kind !== 'resolve')));
+  }
+
+  /** The outside of an accepted request tells what came of it: every item once, some twice, late or never, in any order. */
+  callBack(callbackId: string, expect: number | null): void {
+    const { clock, random } = this.stage;
+    for (let i = 1; i <= (expect ?? 1); i += 1) {
+      // What never comes leaves the deadline to decide.
+      if (this.stage.fault(0.1)) continue;
+      const item = expect === null ? {} : { item: `item-${i}` };
+      const tell = (eventId: string): void => this.post({ messageId: callbackMessageId(callbackId, eventId), actor: { id: 'outside', via: 'client', assurance: 'claimed' }, receivedAt: clock.now, body: { kind: 'callback', callbackId, eventId, ...item, payload: { value: `told ${i}` } } });
+      clock.after(random.delay(1, random.chance(0.2) ? 200_000 : 5_000), () => tell(`event-${i}`));
+      if (random.chance(0.3)) clock.after(random.delay(1, 100_000), () => tell(`event-${i}`));
+      if (random.chance(0.1)) clock.after(random.delay(1, 100_000), () => tell(`again-${i}`));
+    }
   }
 
   note(): void {

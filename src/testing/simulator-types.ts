@@ -2,6 +2,7 @@
 // Types, and the names of what can go wrong.
 import type { Json } from '../core/canonical';
 import type { PolicyVerdict } from '../core/events';
+import type { PendingTerms } from '../core/pending';
 import type { PlanPatch } from '../core/plan';
 import type { Actor, AgentManifest, Budget } from '../core/run';
 
@@ -23,6 +24,8 @@ export interface SimulatedScenario {
   oneHost: boolean;
   /** What tools answer, by name, for plans whose steps refer to it; left out, something is made up. */
   outputs?: Readonly<Record<string, Json>>;
+  /** Tools whose outside accepts at once and calls back, by name, with the terms under which they wait. */
+  later?: Readonly<Record<string, PendingTerms>>;
 }
 
 /** What can go wrong at one boundary of an otherwise calm run. */

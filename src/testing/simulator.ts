@@ -4,6 +4,7 @@
 import { canonical, digestOf } from '../core/canonical';
 import type { FreshRun } from '../core/commands';
 import type { RunEvent } from '../core/events';
+import { callbackIdOf } from '../core/keys';
 import type { ArtifactRef } from '../core/run';
 import type { State } from '../core/state';
 import { EffectWorld, type OutsideEffect } from './effect-world';
@@ -99,6 +100,7 @@ class Simulation {
     const outside = new EffectWorld(() => clock.now, scenario.outputs ?? {}, (effect) => {
       this.note(() => `OUTSIDE ${effect.tool} ${effect.key.slice(0, 10)}${effect.undoes ? ' undoes' : ''}`);
       judge.effect(effect);
+      this.calledBack(effect);
     });
     this.stage = {
       clock, random, journal, ledger, outside, scenario, judge, mutant, processes: new Processes(clock, random, scenario.oneHost),
@@ -107,6 +109,13 @@ class Simulation {
     };
     this.fresh = freshRun(scenario, ledger.incarnation, options.seed);
     this.people = new People(this.stage, (message, hear) => this.carry(message, hear), () => !this.faulty());
+  }
+
+  /** The outside has accepted what it will tell of later, under the id that came with the request. */
+  private calledBack({ tool, key, undoes }: OutsideEffect): void {
+    const terms = undoes === undefined ? this.stage.scenario.later?.[tool] : undefined;
+    const callId = this.stage.judge.callOf(key);
+    if (terms && callId !== null) this.people.callBack(callbackIdOf(this.runId, callId), terms.expect);
   }
 
   private note(line: () => string): void {

@@ -5,6 +5,7 @@ import type { Command } from '../../src/core/commands';
 import type { Json } from '../../src/core/canonical';
 import type { PendingTerms } from '../../src/core/pending';
 import type { StepOutline } from '../../src/core/plan';
+import { parsePlan } from '../../src/core/rules/planning';
 import { pageOf, rowOf } from '../../src/core/summary';
 import type { CallResult } from '../../src/core/world';
 import { cancelled, evidence, given, prepared, returned, said, saw, succeeded, toolStep, GivenRun } from '../../src/testing/scenario';
@@ -40,7 +41,7 @@ test('R5.2 the same event again answers the same and acts once; the same id with
   const once = waiting({ expect: 2 }).when(calls('e1', 1)).then('CallbackReceived').thenHears('counted');
   once.when(calls('e1', 1)).then().thenHears('counted');
   once.when(calls('e1', 2)).then().thenHears('refused');
-  once.when(calls('e2', 5, { item: 'e1' })).then().thenHears('already-decided');
+  once.when(calls('e2', 5, { item: 'e1' })).then('MessageRejected').thenHears('already-decided');
 });
 test('a batch is put together when all its items have come, in whatever order', () => {
   const full = waiting({ expect: 2 }).when(calls('e2', 2, { item: 'b' })).when(calls('e1', 1, { item: 'a' })).then('CallbackReceived').thenHears('done').thenNeeds(`collect:${ID}`);
@@ -155,6 +156,17 @@ describe('a step of the plan that waits to be called back', () => {
     again.when(calls('e1', 1, { callbackId })).thenHears('closed');
     given({ steps: [step({ deadlineMs: HOUR, onDeadline: { then: 'continue', default: 'none' } })] }).after(HOUR).when().then('CallbackExpired', 'WaitSatisfied', ['StepCompleted', { output: { value: 'none' } }], 'RunCompleted');
     given({ steps: [step({ deadlineMs: HOUR, onDeadline: { then: 'cancel-run' } })] }).after(HOUR).when().then('CancelRequested', 'CallbackExpired', 'RunCancelled');
+  });
+  const read = (action: Json) => parsePlan({ goal: 'g', steps: [{ id: 'w', action: { type: 'wait', ...action as object } }] }, []);
+  test('is read from a plan, with its deadline and its items', () => {
+    expect(read({ callback: 'the bank', deadline: '2d', expect: 3, onDeadline: 'fail-step' })).toMatchObject({ patch: { add: [{ action: { type: 'wait', callback: 'the bank', expect: 3, deadlineMs: 172_800_000, onDeadline: { then: 'fail-step' } } }] } });
+  });
+  test.each<[Json, RegExp]>([
+    [{ callback: 7 }, /needs a callback: a text/], [{ callback: ' ' }, /empty callback/], [{ callback: 'x', for: '2h' }, /unknown member "for"/], [{ callback: 'x', expect: 501 }, /from 1 to 500/],
+    [{ callback: 'x', onDeadline: 'fail-step' }, /has no deadline/], [{ callback: 'x', deadline: '1h', onDeadline: 'ask-again' }, /nobody can be asked/], [{}, /or for what/],
+  ])('a step that says it wrongly is refused by name: %j', (action, reason) => {
+    const { reasons = [] } = read(action) as { reasons?: string[] };
+    expect(reasons.join(' ')).toMatch(reason);
   });
   test('may remind, and takes a batch', () => {
     const run = given({ steps: [step({ deadlineMs: HOUR, expect: 2, onDeadline: { then: 'continue', default: null, remindEveryMs: 60_000 } })] });

@@ -54,9 +54,10 @@ export function receive(state: State, message: Message, body: Extract<MessageBod
   if (!entry && !call) return late(state, message, callbackId);
   if (state.cancel) return hears('closed', 'The run is being cancelled; nothing is taken any more.');
   if (entry && isFull(entry)) return hears('closed', 'Everything that was awaited has come; this is not counted.');
-  if (entry?.items.includes(itemOf(body))) return hears('already-decided', `Item ${item ?? eventId} has come before, with another event; this one is not counted.`);
-  if (entry && entry.items.length >= MOST_ITEMS) return hears('refused', `${MOST_ITEMS} items have come already; more are not taken.`);
-  const received = draft('CallbackReceived', { callbackId, eventId, ...(item === undefined ? {} : { item }), payload, actor: message.actor }, callbackId, message.actor);
+  const { messageId, actor } = message;
+  if (entry?.items.includes(itemOf(body))) return refuse(messageId, actor, 'already-decided', `Item ${item ?? eventId} has come before, with another event; this one is not counted.`);
+  if (entry && entry.items.length >= MOST_ITEMS) return refuse(messageId, actor, 'refused', `${MOST_ITEMS} items have come already; more are not taken.`);
+  const received = draft('CallbackReceived', { callbackId, eventId, ...(item === undefined ? {} : { item }), payload, actor }, callbackId, actor);
   // A person who is asked whether it happened need not answer any more.
   if (!entry?.open && call?.phase === 'person' && call.carved === undefined && item === undefined && !mustBeSigned(state, call.effect)) return { events: [received, ...acceptedAsCalledBack(state, call, now)], answer: answer('done', 'Received: it is the result that was awaited.') };
   if (entry?.child !== undefined) return { events: [received], answer: answer('counted', `Received: run ${entry.child} is looked at now; its own journal says how it ended.`) };
@@ -67,8 +68,8 @@ export function receive(state: State, message: Message, body: Extract<MessageBod
   return { events: [received], answer: answer('done', `Received: all ${entry.expect} have come.`) };
 }
 
-/** An answer that leaves no trace: asked again, it is the same. */
-const hears = (kind: 'closed' | 'already-decided' | 'refused', text: string): Decision => ({ events: [], answer: answer(kind, text) });
+/** An answer that leaves no trace, so that an outside that goes on and on harms nothing. */
+const hears = (kind: 'closed', text: string): Decision => ({ events: [], answer: answer(kind, text) });
 
 /** Numbers of calls that are tried when an id is not known any more. */
 const MOST_CALLS = 5_000;
