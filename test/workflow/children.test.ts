@@ -117,3 +117,17 @@ test('B29 R10.4 a child that somebody cancels is a failed call with its class, a
   expect(above.failure).toMatchObject({ class: 'policy', code: 'child-failed' });
   await worker.kill();
 }, 120_000);
+
+test('R7.4 a worker that dies while it takes a child back leaves it told once, and the report says what became of it', async () => {
+  const worker = await rig.supervised({ taskQueue: 'dies-undoing', env: { LONGHAUL_CRASH_AT: 'call:sent:run_agent:2', LONGHAUL_CRASH_ONCE: path.join(rig.stateDir, 'marker-dies-undoing') } });
+  const runId = await handed('dies-undoing', [hand(plan(step('back', 'undoable'), step('go', 'asked', ['back'])))]);
+  const child = await awaiting(runId);
+  await approvalOf(child);
+  await rig.send(runId, { kind: 'cancel', reason: 'enough' });
+  const { state, status } = await rig.end(runId, 90_000);
+  expect([status, worker.deaths(), (await rig.end(child)).status]).toEqual(['CANCELLED', 1, 'CANCELLED']);
+  expect(state.end?.report).toEqual({ finished: [], undone: ['run_agent c1 (part)'], unknown: [], needsPerson: [] });
+  expect(rig.effects(child).map(({ tool, text }) => `${tool} ${text}`)).toEqual(['undoable back', 'undo back']);
+  expect((await rig.types(child)).filter((type) => type === 'CancelRequested')).toHaveLength(1);
+  await worker.stop();
+}, 150_000);
