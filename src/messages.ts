@@ -1,7 +1,8 @@
 // Names and shapes of what people and programs send to a run, and what they hear. Shared by client and conductor; imports no SDK.
 // One message travels as an Update and as a Signal twin. A guard checks shape and size only; the law judges the rest.
-import type { Json } from './core/canonical';
+import { canonical, type Json } from './core/canonical';
 import { callbackMessageId } from './core/keys';
+import { MAX_DEPTH } from './core/rules/binding';
 import { LIMITS, type Actor } from './core/run';
 import type { Message, MessageBody } from './core/message';
 
@@ -64,11 +65,24 @@ function isActor(v: unknown): v is Actor {
 /** The event of a callback is known again by its own id, so that no door can count it twice. */
 const CALLBACK_ID = 'The messageId of a callback must be the one that belongs to its callbackId and eventId; send it with `client.callback` or `longhaul callback`.';
 
+/** Without recursion, which what arrives could exhaust. */
+function nestedBeyond(value: unknown, depth: number): boolean {
+  let level = [value];
+  for (let at = 0; level.length > 0; at += 1) {
+    if (at > depth) return true;
+    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []));
+  }
+  return false;
+}
+
 /** One sentence on what is wrong with a message, or null when its shape is right. Never throws, whatever it is given. */
 export function faultOfMessage(value: unknown): string | null {
   try {
     if (typeof value !== 'object' || value === null) return 'A message must be an object {messageId, body, actor}.';
     if (JSON.stringify(value).length > LIMITS.messageBytes) return `A message may be at most ${LIMITS.messageBytes} bytes; send a reference instead.`;
+    if (nestedBeyond(value, MAX_DEPTH)) return `A message may be nested at most ${MAX_DEPTH} deep.`;
+    // What has no canonical form, such as a number that JSON cannot carry, can neither be compared nor kept.
+    canonical(value);
     const m = value as Partial<Message>;
     if (!text(m.messageId, 128)) return 'A message needs a messageId of 1 to 128 characters.';
     if (!isActor(m.actor)) return 'A message needs an actor {id, via, assurance}.';

@@ -1,0 +1,24 @@
+// Promises of the guard at every door (messages.ts): what a run could not digest is refused as a value, whatever it is.
+import { faultOfMessage } from '../../src/messages';
+
+const message = (body: unknown): unknown => ({ messageId: 'm', actor: { id: 'ann', via: 'cli', assurance: 'claimed' }, body });
+const deep = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels)) as unknown;
+const cycle: Record<string, unknown> = {};
+cycle['self'] = cycle;
+
+test('I7 a number that JSON cannot carry is refused anywhere in a message, since nothing could compare it', () => {
+  for (const bad of [Infinity, -Infinity, NaN, JSON.parse('1e999')]) {
+    expect(faultOfMessage(message({ kind: 'answer', questionId: 'q', answer: { value: bad } }))).toBe('A message must be plain JSON.');
+    expect(faultOfMessage(message({ kind: 'resume', more: [bad] }))).toBe('A message must be plain JSON.');
+  }
+});
+
+test('I7 nesting beyond what the law follows is refused, however deep, and what is just within it is not', () => {
+  const answer = (value: unknown): unknown => message({ kind: 'answer', questionId: 'q', answer: { value } });
+  expect(faultOfMessage(answer(deep(60)))).toBeNull();
+  for (const levels of [65, 2_600, 20_000]) expect(faultOfMessage(answer(deep(levels)))).toMatch(/nested at most 64 deep|plain JSON/);
+});
+
+test.each([['a cycle', cycle], ['a bigint', 1n], ['a function', () => 1], ['undefined', undefined]])('I7 %s is refused and throws nothing', (_name, value) => {
+  expect(faultOfMessage(message({ kind: 'answer', questionId: 'q', answer: { value } }))).not.toBeNull();
+});
