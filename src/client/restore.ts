@@ -5,7 +5,7 @@
 import type { RunRow } from '../core/row';
 import type { RunInput } from '../core/run';
 import { workflowIdOf } from '../messages';
-import { EVENTS_LOST } from '../ports/journal';
+import { eventsLost } from './lost-events';
 import { rowOf } from './reads';
 import { beginExecution, isOver } from './start';
 import { isNotFound, type Temporal } from './temporal';
@@ -17,8 +17,10 @@ export async function restoreRun(stores: ClientStores, temporal: () => Promise<T
   // Before the epoch is raised: a server that is away must not fence the execution that it may still hold.
   const server = await temporal();
   await server.client.workflowService.getSystemInfo({});
-  if (!force && await runsUnder(server, runId, row.epoch)) return { kind: 'refused', why: `Run ${runId} runs; nothing to restore. What it does or waits for: \`npx longhaul runs show ${runId}\`. To end its execution and go on in a new one all the same, add --force.` };
-  const { epoch, raised } = await stores.journal.raiseEpoch(runId, row.epoch);
+  // An execution that is ahead of the journal can never append again, so that it need not be forced.
+  const lost = await eventsLost(stores.journal, server, runId);
+  if (!force && !lost && await runsUnder(server, runId, row.epoch)) return { kind: 'refused', why: `Run ${runId} runs; nothing to restore. What it does or waits for: \`npx longhaul runs show ${runId}\`. To end its execution and go on in a new one all the same, add --force.` };
+  const { epoch, raised } = await stores.journal.raiseEpoch(runId, row.epoch, lost);
   if (!raised) return { kind: 'refused', why: `Run ${runId} was restored by somebody else at the same time (epoch ${epoch}); look at it with \`npx longhaul runs show ${runId}\`.` };
   return begun(stores, server, row, epoch);
 }
@@ -42,8 +44,6 @@ async function runsUnder({ client }: Temporal, runId: string, epoch: number): Pr
     throw error;
   });
   if (about?.status.name !== 'RUNNING') return false;
-  // It goes on from events that the journal has no more, since an older copy was put back: it can never append again.
-  if (about.raw.pendingActivities?.some(({ lastFailure }) => lastFailure?.message?.includes(EVENTS_LOST))) return false;
   const { history } = await client.workflowService.getWorkflowExecutionHistory({
     namespace: client.options.namespace, execution: { workflowId: workflowIdOf(runId), runId: about.runId }, maximumPageSize: 1,
   });

@@ -19,9 +19,6 @@ export type AcceptAnswer =
 /** The newest accepted first; `before` is the last run id of the page before this one. */
 export interface ListQuery { status?: RunRow['status'][]; waitingFor?: WaitRow['kind'][]; limit: number; before?: string }
 
-/** Words of the refusal of a batch that follows events which the journal no longer has. */
-export const EVENTS_LOST = 'events were lost';
-
 /** Bytes of events that one answer carries at most. */
 export const TAIL_BYTES = 64 * 1024;
 
@@ -33,8 +30,11 @@ export interface JournalPort {
   read(runId: string, after: number, limit?: number): Promise<{ events: RunEvent[]; more: boolean }>;
   /** Epoch and last version of a run; null when the id is unknown. */
   head(runId: string): Promise<{ epoch: number; version: number; executionId: string | null } | null>;
-  /** Raises the epoch by compare-and-set; answers the epoch in force and whether this call raised it. */
-  raiseEpoch(runId: string, from: number): Promise<{ epoch: number; raised: boolean }>;
+  /**
+   * Raises the epoch by compare-and-set; answers the epoch in force and whether this call raised it. `lost`: events of the run
+   * are known to be missing here. The ledger went back with them, so that it gets another incarnation in the same transaction.
+   */
+  raiseEpoch(runId: string, from: number, lost?: boolean): Promise<{ epoch: number; raised: boolean }>;
   row(runId: string): Promise<RunRow | null>;
   list(query: ListQuery): Promise<RunRow[]>;
   /** The event that this idempotency key stands on; null when there is none. */

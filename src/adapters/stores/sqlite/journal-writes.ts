@@ -3,12 +3,12 @@
 // Never decides anything about a run; a refusal is a value, a caller's mistake throws.
 import { canonical } from '../../../core/canonical';
 import type { RunEvent } from '../../../core/events';
-import { EVENTS_LOST } from '../../../ports/journal';
 import type { AcceptAnswer, AppendAnswer, AppendRequest, CheckpointRow, RunRow } from '../../../ports/journal';
 import { StoreError } from '../store-error';
 import type { Connection } from './connection';
 import { headOf, pageOf, rowOf } from './journal-reads';
 import { namesIn, waitsOpenedBy } from './journal-names';
+import { renewIncarnation } from './ledger-rows';
 
 /** Inserts the `runs` row once. */
 export function accept(db: Connection, row: RunRow): AcceptAnswer {
@@ -34,7 +34,7 @@ export function append(db: Connection, request: AppendRequest): AppendAnswer {
     throw new StoreError('defect', `The run ${runId} is in epoch ${stored.epoch}; raise it before appending in epoch ${request.epoch}.`);
   }
   if (head.version < expectedVersion) {
-    throw new StoreError('defect', `The journal of ${runId} ends at ${head.version}, but this batch follows ${expectedVersion}: ${EVENTS_LOST}, probably because ${db.file} was put back from an older copy. Put the newest copy back, or go on from what is here with \`npx longhaul runs restore ${runId}\`.`);
+    throw new StoreError('defect', `The journal of ${runId} ends at ${head.version}, but this batch follows ${expectedVersion}: events were lost, probably because ${db.file} was put back from an older copy. Put the newest copy back, or go on from what is here with \`npx longhaul runs restore ${runId}\`.`);
   }
   checkBatch(request);
   if (head.version > expectedVersion) return writtenSince(db, runId, expectedVersion, executionId);
@@ -49,9 +49,10 @@ export function append(db: Connection, request: AppendRequest): AppendAnswer {
   return { kind: 'appended', version };
 }
 
-/** Raises the epoch by one when it is still `from`. */
-export function raiseEpoch(db: Connection, runId: string, from: number): { epoch: number; raised: boolean } {
+/** Raises the epoch by one when it is still `from`; `lost` events took claims along, so that no absence is trusted any more. */
+export function raiseEpoch(db: Connection, runId: string, from: number, lost = false): { epoch: number; raised: boolean } {
   const raised = db.run('UPDATE run SET epoch = ? WHERE run_id = ? AND epoch = ?', from + 1, runId, from) === 1;
+  if (raised && lost) renewIncarnation(db);
   const epoch = db.one<{ epoch: number }>('SELECT epoch FROM run WHERE run_id = ?', runId)?.epoch;
   if (epoch === undefined) throw new StoreError('defect', `The run ${runId} was never accepted, so it has no epoch to raise.`);
   return { epoch, raised };

@@ -1,9 +1,10 @@
 // The high-water mark of claims, in a small file beside the database, so that a ledger put back from an older copy is noticed.
 // It may lag behind the database by the last few claims, never lead it: written after a commit, flushed to disk once a second.
-// A ledger behind its mark, or one without a mark beside a journal with events, gets a new incarnation: from then on "no claim" proves nothing about
-// calls of the old one.
+// A ledger behind its mark, or one without a mark beside a journal with events, gets a new incarnation: from then on "no claim"
+// proves nothing about calls of the old one.
 import { closeSync, constants, fdatasync, fchmodSync, openSync, readSync, writeSync } from 'node:fs';
 import type { Connection } from './connection';
+import { renewIncarnation } from './ledger-rows';
 
 interface Mark { incarnation: string; claims: number }
 
@@ -23,9 +24,7 @@ export class LedgerMark {
       const mark = this.read();
       const meta = metaOf(db);
       const doubtful = mark === null ? db.one('SELECT 1 AS yes FROM event LIMIT 1') !== null : mark.incarnation !== meta.incarnation || meta.claims < mark.claims;
-      if (doubtful) {
-        db.run('UPDATE ledger_meta SET incarnation = lower(hex(randomblob(16)))');
-      }
+      if (doubtful) renewIncarnation(db);
       db.exec('COMMIT');
     } catch (error) {
       db.rollBack();

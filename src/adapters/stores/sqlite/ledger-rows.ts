@@ -33,6 +33,11 @@ export function incarnationOf(db: Connection): string {
   return db.one<{ incarnation: string }>('SELECT incarnation FROM ledger_meta')!.incarnation;
 }
 
+/** From here on no claim proves that nothing was sent by calls of before. */
+export function renewIncarnation(db: Connection): void {
+  db.run('UPDATE ledger_meta SET incarnation = lower(hex(randomblob(16)))');
+}
+
 export function claimsWhere(db: Connection, condition: string, ...values: string[]): Claim[] {
   return db.all<StoredClaim>(`SELECT *, ${NOW} AS now FROM ledger WHERE ${condition}`, ...values).map(toClaim);
 }

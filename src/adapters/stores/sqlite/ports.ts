@@ -15,7 +15,7 @@ export function portsOf(thread: StoreThread): { journal: JournalPort; ledger: Le
     append: (request) => thread.ask('append', request),
     read: (runId, after, limit) => thread.ask('read', runId, after, limit),
     head: (runId) => thread.ask('head', runId),
-    raiseEpoch: (runId, from) => thread.ask('raiseEpoch', runId, from),
+    raiseEpoch: (runId, from, lost) => thread.ask('raiseEpoch', runId, from, lost),
     row: (runId) => thread.ask('row', runId),
     list: (query) => thread.ask('list', query),
     byKey: (runId, key) => thread.ask('byKey', runId, key),

@@ -84,7 +84,7 @@ function commit(db: Connection, mark: LedgerMark, group: Asked[]): void {
     for (const request of group) fail(request, error);
     return;
   }
-  if (group.some(({ name }) => name === 'claim')) mark.raise(db);
+  if (group.some(({ name }) => name === 'claim' || name === 'raiseEpoch')) mark.raise(db);
 }
 
 /** Commits the queue group by group until it is empty. */
