@@ -7,6 +7,7 @@ import { checkedResult } from './activities/checked';
 import { failureOf } from './activities/failures';
 import { schemaReasons } from './activities/schema-reasons';
 import { loadConfig } from './adapters/config/load';
+import { installGroupNote } from './adapters/tools/groups';
 import { ASKING, LIFELINE, type FromProcess, type Question, type Reply, type ToProcess, type Work } from './adapters/tools/isolation-wire';
 import { canonical } from './core/canonical';
 import { ToolError, type Failure } from './core/failure';
@@ -131,5 +132,9 @@ function parsed(tool: ToolDefinition, given: unknown): unknown {
 }
 
 new Worker(WATCH, { eval: true, execArgv: [] }).unref();
+installGroupNote((leader) => {
+  ask({ what: 'group', name: JSON.stringify(leader) });
+  return () => { ask({ what: 'ended', name: JSON.stringify(leader) }); };
+});
 process.on('message', hear);
 process.once('disconnect', () => process.kill(-process.pid, 'SIGKILL'));

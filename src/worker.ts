@@ -27,6 +27,7 @@ import { openSecrets, type Secrets } from './adapters/secrets/sources';
 import { openStores, type Stores } from './adapters/stores/open-stores';
 import { checkSearchAttributes } from './adapters/temporal/search-attributes';
 import { modelToolSpec, toolConcurrency } from './adapters/tools/define-tool';
+import { installGroupNote } from './adapters/tools/groups';
 import { isolatedEnv, withIsolation } from './adapters/tools/isolated';
 import { TASK_QUEUE } from './messages';
 import type { ClaimOwner } from './ports/ledger';
@@ -86,9 +87,11 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
   const namespace = settings.namespace ?? 'default';
   const say = (message: string, about: Record<string, unknown>): void => log.info(message, about);
   const notes = keepNotes(settings.stateDir, ownerOf(settings), namespace, (error) => log.warn('what runs here is not noted; after a crash it waits for its heartbeats', { error: String(error) }));
+  const unnoted = installGroupNote(notes.group);
   const reaper = startReaper({ stateDir: settings.stateDir, notes, client: new Client({ connection, namespace }), namespace, log: say });
   const close = async (): Promise<void> => {
     reaper.stop();
+    unnoted();
     notes.close();
     if (!settings.stores) await stores.close();
     if (connection !== settings.connection) await connection.close();

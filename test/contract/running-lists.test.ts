@@ -61,6 +61,28 @@ test('a line that was cut off is passed over, and a file without its first line 
   expect(readLists(folder).map(({ underway }) => underway)).toEqual([[activity(1)]]);
 });
 
+test('process groups are noted with their start until they are ended, also when the list is written anew and after a clean end', () => {
+  const notes = keep();
+  const [first, second] = [41, 42].map((pid) => notes.group({ pid, startedAt: `s${pid}` }));
+  for (let n = 0; n < 2_000; n += 1) notes.begin({ token: 't'.repeat(200), workflowId: 'run/1', type: 'call' })();
+  second?.();
+  expect(readLists(folder).map(({ groups }) => groups)).toEqual([[{ pid: 41, startedAt: 's41' }]]);
+  notes.close();
+  expect(readLists(folder)).toHaveLength(1);
+  first?.();
+});
+
+test('lines of another shape are passed over, and a file whose owner is of another shape is no list', () => {
+  keep().group({ pid: 41, startedAt: 's' });
+  const [list] = readLists(folder);
+  const strange = ['null', '[]', '7', '{"group":2}', '{"group":3,"pid":"42","startedAt":"s"}', '{"group":4,"pid":-1,"startedAt":"s"}', '{"group":5,"pid":0,"startedAt":"s"}',
+    '{"begin":6,"token":7,"workflowId":"run/1","type":"call"}', '{"run":null}', '{"end":"1"}', '{"group":8,"pid":43,"star'];
+  appendFileSync(list?.file ?? '', strange.join('\n'));
+  [{ owner: null, namespace: 'default' }, { owner: { host: 'h' }, namespace: 'default' }, { owner: HEAD?.owner }, { owner: { ...HEAD?.owner, pid: '1' }, namespace: 'default' }, null]
+    .forEach((head, i) => appendFileSync(path.join(folder, 'running', `${i}.jsonl`), `${JSON.stringify(head)}\n`));
+  expect(readLists(folder)).toEqual([{ ...list, groups: [{ pid: 41, startedAt: 's' }], runs: [], underway: [] }]);
+});
+
 test('the list of another host is concluded nothing from, and is removed when nobody has touched it for a day', () => {
   const notes = keep();
   const file = path.join(folder, 'running', 'far.jsonl');

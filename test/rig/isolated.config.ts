@@ -2,7 +2,7 @@
 // signal, exit, throw anything, leave children behind. `ISOLATED_FILE` names the file that takes one line an effect.
 import { spawn } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { defineAgent, defineConfig, defineTool, pending, ToolError, z, type ToolCall } from '../../src/index';
+import { defineAgent, defineConfig, defineTool, pending, runProgram, ToolError, z, type ToolCall } from '../../src/index';
 
 const input = z.strictObject({ how: z.string(), mark: z.string().optional(), secret: z.string().optional(), sha256: z.string().optional(), when: z.string().transform((text) => new Date(text)).optional() });
 type Args = z.infer<typeof input>;
@@ -31,6 +31,11 @@ export async function act({ how, mark, sha256, when }: Args, call: ToolCall): Pr
   if (kind === 'answers') return ANSWERED[of]?.();
   if (kind === 'exits') process.exit(7);
   if (kind === 'crashes') setImmediate(() => { throw new Error('It broke somewhere else.'); });
+  if (kind === 'waits') {
+    await new Promise((resolve) => { setTimeout(resolve, 1_000); });
+    note(call, 'late');
+  }
+  if (kind === 'program') await runProgram('sh', ['-c', 'echo "{\\"what\\":\\"begun\\",\\"pid\\":$PPID}" >> "$0"; sleep 1; echo "{\\"what\\":\\"late\\"}" >> "$0"', file()], { signal: call.signal });
   if (kind === 'spins') for (;;) if (of !== '' && lines().length > Number(of)) break;
   if (kind === 'crashes' || kind === 'deaf') await new Promise((resolve) => { setTimeout(resolve, 60_000); });
   if (kind === 'listens') await new Promise((_, reject) => { call.signal.addEventListener('abort', () => reject(new ToolError('timeout-before-send', 'stopped', String(call.signal.reason)))); });

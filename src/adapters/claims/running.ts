@@ -1,21 +1,24 @@
 // What this worker process has under way, written down where a kill -9 leaves it: one small file a process in the folder
-// `running` of the state folder, with who the process is, the runs it has touched, and each activity's task token. Another
-// process of this host reads it once this one is gone (reaper.ts). A line is one write without a flush: it outlives the
+// `running` of the state folder, with who the process is, the runs it has touched, each activity's task token and each process
+// group that its tools have started. Another process of this host reads it once this one is gone (reaper.ts). A line is one write without a flush: it outlives the
 // process, not the host, and costs no commit. Never authority on anything: a list that cannot be written is done without.
 import { createHash } from 'node:crypto';
 import { closeSync, ftruncateSync, futimesSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import type { ClaimOwner } from '../../ports/ledger';
+import type { ProcessIdentity } from '../temporal/process-identity';
 
 /** An activity under way: its task token in base64, and the workflow that waits for it. */
 export interface Underway { token: string; workflowId: string; type: string }
 
-/** What a list says. `runs`: workflow ids that the process has worked on, the newest last. */
-export interface RunningList { file: string; owner: ClaimOwner; namespace: string; runs: string[]; underway: Underway[] }
+/** What a list says. `runs`: workflow ids that the process has worked on, the newest last. `groups`: leaders of process groups. */
+export interface RunningList { file: string; owner: ClaimOwner; namespace: string; runs: string[]; underway: Underway[]; groups: ProcessIdentity[] }
 
 export interface RunningNotes {
   /** Notes an activity before it begins; the answer notes its end. */
   begin(activity: Underway): () => void;
+  /** Notes a process group before it begins anything; the answer notes that it has been ended. */
+  group(leader: ProcessIdentity): () => void;
   /** Notes that this process works on a run, whose sticky queue leads to it from now on. */
   saw(workflowId: string): void;
   /** Shows that this process still uses its list. */
@@ -24,7 +27,7 @@ export interface RunningNotes {
   close(): void;
 }
 
-type Line = { owner: ClaimOwner; namespace: string } | { run: string } | ({ begin: number } & Underway) | { end: number };
+type Line = { owner: ClaimOwner; namespace: string } | { run: string } | ({ begin: number } & Underway) | ({ group: number } & ProcessIdentity) | { end: number };
 
 /** Runs whose sticky queue may lead here: as many as a worker keeps in memory. */
 const RUNS = 200;
@@ -56,6 +59,11 @@ export function keepNotes(stateDir: string, owner: ClaimOwner, namespace: string
       trying(() => { n = notes.begin(activity); });
       return () => trying(() => notes.end(n));
     },
+    group: (leader) => {
+      let n = 0;
+      trying(() => { n = notes.group(leader); });
+      return () => trying(() => notes.end(n));
+    },
     saw: (workflowId) => trying(() => notes.saw(workflowId)),
     touch: () => trying(() => notes.touch()),
     close: () => trying(() => notes.close()),
@@ -67,6 +75,7 @@ class Notes {
   private bytes = 0;
   private last = 0;
   private readonly underway = new Map<number, Underway>();
+  private readonly groups = new Map<number, ProcessIdentity>();
   private readonly runs = new Set<string>();
 
   constructor(private readonly file: string, private readonly head: Extract<Line, { owner: ClaimOwner }>) {}
@@ -78,8 +87,15 @@ class Notes {
     return n;
   }
 
+  group({ pid, startedAt }: ProcessIdentity): number {
+    const n = (this.last += 1);
+    this.groups.set(n, { pid, startedAt });
+    this.write({ group: n, pid, startedAt });
+    return n;
+  }
+
   end(n: number): void {
-    if (this.underway.delete(n)) this.write({ end: n });
+    if (this.underway.delete(n) || this.groups.delete(n)) this.write({ end: n });
   }
 
   saw(workflowId: string): void {
@@ -99,7 +115,7 @@ class Notes {
   close(): void {
     if (this.out !== undefined) closeSync(this.out);
     this.out = undefined;
-    if (this.underway.size === 0) rmSync(this.file, { force: true });
+    if (this.underway.size + this.groups.size === 0) rmSync(this.file, { force: true });
   }
 
   /** Writes the list anew, without what has ended; whoever reads meanwhile sees the old or the new one. */
@@ -111,7 +127,10 @@ class Notes {
     if (this.out !== undefined) closeSync(this.out);
     this.out = out;
     this.bytes = 0;
-    const lines: Line[] = [this.head, ...[...this.runs].map((run) => ({ run })), ...[...this.underway].map(([begin, activity]) => ({ begin, ...activity }))];
+    const lines: Line[] = [
+      this.head, ...[...this.runs].map((run) => ({ run })),
+      ...[...this.groups].map(([group, leader]) => ({ group, ...leader })), ...[...this.underway].map(([begin, activity]) => ({ begin, ...activity })),
+    ];
     this.append(lines.map((line) => JSON.stringify(line)).join('\n'));
     renameSync(aside, this.file);
   }
@@ -133,7 +152,7 @@ export function readLists(stateDir: string, now = Date.now()): RunningList[] {
     const file = path.join(folderOf(stateDir), name);
     try {
       if (now - statSync(file).mtimeMs > LITTER_MS) rmSync(file, { force: true });
-      else if (name.endsWith('.jsonl')) return [listOf(file)].filter((list): list is RunningList => list !== null);
+      else if (name.endsWith('.jsonl')) return [readList(file)].filter((list): list is RunningList => list !== null);
     } catch {
       // It was removed by another process in this moment.
     }
@@ -152,23 +171,54 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** A line that was cut off says nothing; a list without its first line is none. */
-function listOf(file: string): RunningList | null {
-  const lines = readFileSync(file, 'utf8').split('\n').flatMap((text): Line[] => {
-    try {
-      return text === '' ? [] : [JSON.parse(text) as Line];
-    } catch {
-      return [];
-    }
-  });
-  const head = lines[0];
+/** What one list says now, null when it is none. A line that was cut off or is not of ours says nothing. */
+export function readList(file: string): RunningList | null {
+  const [head, ...lines] = textOf(file).split('\n').flatMap(lineOf);
   if (!head || !('owner' in head)) return null;
   const underway = new Map<number, Underway>();
+  const groups = new Map<number, ProcessIdentity>();
   const runs = new Set<string>();
   for (const line of lines) {
     if ('run' in line) runs.add(line.run);
-    else if ('end' in line) underway.delete(line.end);
     else if ('begin' in line) underway.set(line.begin, { token: line.token, workflowId: line.workflowId, type: line.type });
+    else if ('group' in line) groups.set(line.group, { pid: line.pid, startedAt: line.startedAt });
+    else if ('end' in line) {
+      underway.delete(line.end);
+      groups.delete(line.end);
+    }
   }
-  return { file, owner: head.owner, namespace: head.namespace, runs: [...runs].slice(-RUNS), underway: [...underway.values()] };
+  return { file, owner: head.owner, namespace: head.namespace, runs: [...runs].slice(-RUNS), underway: [...underway.values()], groups: [...groups.values()] };
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+type Shape = Record<string, 'string' | 'number'>;
+const OWNER: Shape = { host: 'string', pid: 'number', processStart: 'string', worker: 'string' };
+const SHAPES: Shape[] = [
+  { run: 'string' }, { begin: 'number', token: 'string', workflowId: 'string', type: 'string' }, { group: 'number', pid: 'number', startedAt: 'string' }, { end: 'number' },
+];
+
+function lineOf(text: string): Line[] {
+  try {
+    const line = JSON.parse(text) as Record<string, unknown>;
+    const fits = fit(line, { namespace: 'string' }) ? fit(line['owner'], OWNER) : SHAPES.some((shape) => fit(line, shape));
+    return fits ? [line as unknown as Line] : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Numbers are counts or pids: whole and above zero. */
+function fit(value: unknown, shape: Shape): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(shape).every(([name, type]) => {
+    const field = (value as Record<string, unknown>)[name];
+    return typeof field === type && (type === 'string' || (Number.isSafeInteger(field) && (field as number) > 0));
+  });
 }

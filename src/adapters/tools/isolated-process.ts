@@ -12,6 +12,8 @@ import { marked } from '../../core/pending';
 import { ArtifactError } from '../../ports/artifacts';
 import { redactText } from '../../ports/redaction';
 import type { ToolCall } from '../../ports/tool';
+import type { ProcessIdentity } from '../temporal/process-identity';
+import { groupsBelow, noteGroup, type GroupsBelow } from './groups';
 import { ASKING, LIFELINE, type FromProcess, type Part, type Question, type Reply, type ToProcess, type Work } from './isolation-wire';
 import { signalGroup } from './program';
 
@@ -43,20 +45,23 @@ export function runIsolated({ file, env, graceMs = GRACE_MS }: Isolation, { tool
   const child = spawn(process.execPath, PROGRAM, { env, detached: true, serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc', 'pipe', 'pipe'] });
   const words = lastWords(child);
   const begun = { yes: false };
+  const [over, below] = [noteGroup(child), groupsBelow()];
   const say = (message: ToProcess): void => { if (child.connected) child.send(message, () => undefined); };
-  serve(child, tool, begun, call);
+  serve(child, tool, begun, below, call);
   return new Promise<unknown>((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined;
     const abort = (): void => {
       say({ kind: 'abort', why: call.signal.reason instanceof Error ? call.signal.reason.message : 'Stop' });
       timer = setTimeout(() => signalGroup(child, 'SIGKILL'), graceMs);
     };
-    let over = false;
+    let settled = false;
     const end = (settle: () => void): void => {
-      over = true;
+      settled = true;
       clearTimeout(timer);
       call.signal.removeEventListener('abort', abort);
       signalGroup(child, 'SIGKILL');
+      below.end();
+      over();
       settle();
     };
     call.signal.addEventListener('abort', abort, { once: true });
@@ -68,7 +73,7 @@ export function runIsolated({ file, env, graceMs = GRACE_MS }: Isolation, { tool
     });
     child.once('error', (error) => end(() => reject(notBegun(tool, `its process could not be started: ${error.message}`))));
     void gone(child).then((how) => end(() => {
-      if (!over && words() !== '') call.log(`the process of ${tool} said at its end: ${words()}`);
+      if (!settled && words() !== '') call.log(`the process of ${tool} said at its end: ${words()}`);
       reject(begun.yes ? new ToolError('unknown', 'process-ended', `The process of ${tool} ended (${how}) before it answered; what it had done by then is not known.`) : notBegun(tool, `its process ended (${how})`));
     }));
     say({ kind: 'work', work: { file, tool, part, given, call: { runId, callId, attempt, input, key, callbackId, resourceVersion } } });
@@ -86,12 +91,13 @@ const notBegun = (tool: string, why: string): ToolError => new ToolError('timeou
 const errorOf = ({ class: cls, code, message, retryAfterMs }: Failure): ToolError => new ToolError(cls, code, message, retryAfterMs);
 
 /** What the tool reads without waiting, and the question whether it may begin. */
-function serve(child: ChildProcess, tool: string, begun: { yes: boolean }, call: ToolCall): void {
+function serve(child: ChildProcess, tool: string, begun: { yes: boolean }, below: GroupsBelow, call: ToolCall): void {
   const pipe = child.stdio[ASKING] as Duplex;
   const replyTo = ({ what, name }: Question): Reply => {
     try {
       if (what === 'service') return { value: call.service(name) };
       if (what === 'secret') return { value: call.secret(name) };
+      if (what === 'group' || what === 'ended') return { value: below[what](JSON.parse(name) as ProcessIdentity) };
       if (call.signal.aborted) throw notBegun(tool, 'the call was told to stop');
       begun.yes = true;
       return { value: '' };

@@ -31,9 +31,10 @@ export type FromProcess =
 
 /**
  * Asked over ASKING, one line of JSON each way, while the process waits: what a tool reads without `await`. `begin` is the last
- * question before the tool's own code runs, so that the worker always knows whether it may have acted.
+ * question before the tool's own code runs, so that the worker always knows whether it may have acted. `group` tells of a process
+ * group that the tool starts, before it begins, and `ended` of its end: `name` is the leader as JSON.
  */
-export interface Question { what: 'begin' | 'service' | 'secret'; name: string }
+export interface Question { what: 'begin' | 'service' | 'secret' | 'group' | 'ended'; name: string }
 export interface Reply { value?: string; failure?: Failure }
 
 /** Pipes of the process beside the usual three and the channel of messages (3). */

@@ -3,8 +3,9 @@
 // which a guardian in the group waits; when the pipe closes, however this process ended, the guardian kills the group.
 // What leaves the group by itself (setsid) is out of reach. Needs a POSIX `sh`.
 import { spawn, type ChildProcess } from 'node:child_process';
-import type { Readable } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { ToolError } from '../../core/failure';
+import { noteGroup } from './groups';
 
 export interface ProgramOptions {
   /** The signal of the call: on abort the group hears TERM, and KILL after `graceMs`. */
@@ -25,8 +26,12 @@ export interface ProgramOptions {
 /** What a program that ran to its end has come to. `code` is above 128 when a signal of somebody else ended it. */
 export interface ProgramEnd { code: number; stdout: string; stderr: string }
 
-/** The program in the background of the shell, beside the guardian; the shell reaps both. dash gives a background program no stdin of its own. */
+/**
+ * Begins when a line comes, which is sent once the group is noted. The program in the background of the shell, beside the guardian;
+ * the shell reaps both. dash gives a background program no stdin of its own.
+ */
 const SCRIPT = `
+read -r _ <&3 || exit 127
 command -v -- "$1" >/dev/null 2>&1 || { echo missing >&3; exit 127; }
 exec 4<&0
 "$@" <&4 3<&- 4<&- & p=$!
@@ -48,6 +53,7 @@ export async function runProgram(command: string, args: readonly string[], optio
   const { signal, cwd, env, timeoutMs, graceMs = 1_000, maxOutputBytes = 1024 * 1024 } = options;
   if (signal.aborted) throw new ToolError('timeout-before-send', 'aborted', `${command} was not started: the call was told to stop.`);
   const child = spawn('/bin/sh', ['-c', SCRIPT, 'longhaul', command, ...args], { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe', 'pipe'] });
+  const over = noteGroup(child);
   let why: ToolError | undefined;
   const stop = (code: string, words: string, patienceMs = graceMs): void => {
     if (why) return;
@@ -61,6 +67,7 @@ export async function runProgram(command: string, args: readonly string[], optio
   signal.addEventListener('abort', onAbort, { once: true });
   const said = [gathered(child.stdout as Readable, maxOutputBytes, tooMuch), gathered(child.stderr as Readable, maxOutputBytes, tooMuch)] as const;
   const missing = gathered(child.stdio[3] as Readable, 64, () => undefined);
+  (child.stdio[3] as Duplex | undefined)?.write('\n');
   child.stdin?.on('error', () => undefined);
   child.stdin?.end(options.input);
   try {
@@ -69,6 +76,7 @@ export async function runProgram(command: string, args: readonly string[], optio
     if (code === 127 && missing().startsWith('missing')) throw new ToolError('not-found', 'no-program', `There is no program ${command}; install it where the worker runs.`);
     return { code, stdout: said[0](), stderr: said[1]() };
   } finally {
+    over();
     clearTimeout(timer);
     signal.removeEventListener('abort', onAbort);
   }
