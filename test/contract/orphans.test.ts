@@ -30,10 +30,11 @@ const call = { runId: 'r', callId: 'c', attempt: 1, input: {}, key: 'k', signal:
 void (how.startsWith('inside:') ? known : isolated).get('blind').execute({ how: how.split(':').at(-1) }, call);`;
 
 let worker: ChildProcess | undefined;
+let started: number[] = [];
 beforeEach(() => { folder = mkdtempSync(path.join(tmpdir(), 'longhaul-orphans-')); });
 afterEach(() => {
   worker?.kill('SIGKILL');
-  for (const { pid } of readLists(folder).flatMap(({ groups }) => groups)) try { process.kill(-pid, 'SIGKILL'); } catch { /* It is gone, as it should be. */ }
+  for (const pid of started.splice(0)) try { process.kill(-pid, 'SIGKILL'); } catch { /* It is gone, as it should be. */ }
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -51,6 +52,7 @@ test.each(['waits', 'program', 'inside:program'])('R4.2 what a tool (%s) has sta
   worker = spawn(process.execPath, ['-e', WORKER, folder, how], { cwd: path.join(__dirname, '../..'), stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, ISOLATED_FILE: effects() } });
   await until(() => lines().length >= (how === 'waits' ? 1 : 2));
   const groups = readLists(folder).flatMap((list) => list.groups.map(({ pid }) => pid));
+  started = [...groups];
   expect(groups).toHaveLength(how === 'program' ? 2 : 1);
   expect(groups).toContain(lines().at(-1)?.pid);
   for (const pid of groups) process.kill(-pid, 'SIGSTOP');
