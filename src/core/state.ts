@@ -165,6 +165,8 @@ export interface State {
   /** Tokens that have decided something, oldest first; absent until the first. */
   usedTokens?: string[];
   effects: EffectDone[];
+  /** Effects that left the list: how many stand, and how many of those could have been taken back. */
+  effectsBefore?: { standing: number; undoable: number };
   /** Calls that a person refused: not asked again. `again` counts repeats. */
   refused: { tool: string; argsDigest: string; reason: string; again: number }[];
   facts: { key: string; value: Json; source: string }[];

@@ -34,6 +34,7 @@ const FORMS: Record<string, (value: string) => string> = {
   'in JSON within JSON': (value) => inJson(inJson(value)),
   'in HTML': html,
   'in base64': (value) => Buffer.from(value).toString('base64'),
+  'in base64 with broken lines': (value) => Buffer.from(value).toString('base64').replaceAll(/.{8}/g, (part) => `${part}\r\n`).trim(),
   'in base64url': (value) => Buffer.from(value).toString('base64url'),
   'in hex': (value) => Buffer.from(value).toString('hex'),
   'in capital hex': (value) => Buffer.from(value).toString('hex').toUpperCase(),

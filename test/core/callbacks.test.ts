@@ -137,6 +137,11 @@ describe('when the worker is lost after the outside has accepted', () => {
     const asked = unsure.when(calls('e1')).thenHears('counted').when(saw('c1', 1, evidence({ ledger: dead, lookUp: { kind: 'none' }, honoursKey: true }))).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
     asked.when(calls('e2')).then('CallbackReceived').thenHears('counted');
   });
+  test('a person is not believed that it did not happen once the outside has called back for it', () => {
+    const asked = doubt('pay').when(calls('e1', 1, { item: 'a' })).when(saw('c1', 1, evidence({ ledger: dead, lookUp: { kind: 'none' }, honoursKey: true })));
+    asked.when(said('n1', { kind: 'resolve', callId: 'c1', verdict: 'not-happened' })).then('MessageRejected').thenHears('refused');
+    asked.when(said('n2', { kind: 'resolve', callId: 'c1', verdict: 'give-up' })).thenHears('done');
+  });
   test('it is never sent again once items have come: a person is asked how many there are', () => {
     doubt('pay').when(calls('e1', 1, { item: 'a' })).when(saw('c1', 1, evidence({ ledger: dead, lookUp: { kind: 'none' }, honoursKey: true }))).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
   });

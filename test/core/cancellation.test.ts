@@ -1,7 +1,10 @@
 // Promises of rules/cancellation: nothing new starts, what runs hears it, what may be taken back is taken back in reverse
 // order, and the report names what finished, what was undone, what nobody knows and what needs a person.
 import { LAST_LOOKS_MS } from '../../src/core/lookups';
-import { CANCEL_DEADLINE_MS } from '../../src/core/rules/cancellation';
+import { tookEffect } from '../../src/core/folds/calls';
+import { CAPS } from '../../src/core/folds/parts';
+import { CANCEL_DEADLINE_MS, cancelProgress } from '../../src/core/rules/cancellation';
+import type { State } from '../../src/core/state';
 import { asks, cancelled, evidence, given, modelSaid, prepared, proposes, returned, said, saw, succeeded, toolStep, type GivenRun } from '../../src/testing/scenario';
 
 const sent = (tool = 'mail'): GivenRun => given({ steps: [toolStep('s', tool)] }).when(prepared('s'));
@@ -121,4 +124,20 @@ test('open questions end with the cancel, and who answers later hears that', () 
   const id = Object.keys(run.state.questions)[0] ?? '';
   const cancelling = run.when(cancelled()).then('CancelRequested', 'QuestionExpired');
   cancelling.when(said('ann', { kind: 'answer', questionId: id, answer: { value: 1 } })).thenHears('expired');
+});
+
+test('R7.4 effects beyond what is kept at hand are counted in the report; what can be taken back is kept longest', () => {
+  const run = given({ steps: [toolStep('s', 'mail')] }).when(prepared('s'));
+  const call = Object.values(run.state.calls)[0]!;
+  const many = (tool: string, effect: 'manual' | 'reversible', count: number, state: State): State =>
+    Array.from({ length: count }, (_, i) => i).reduce((now, i) => tookEffect(now, { ...call, callId: `${tool}${i}`, tool, effect }, { value: i }), state);
+  const mixed = many('mail', 'manual', 200, many('stage', 'reversible', 100, run.state));
+  expect([mixed.effects.length, mixed.effects.filter(({ tool }) => tool === 'stage').length, mixed.effectsBefore]).toEqual([CAPS.effects, 100, { standing: 300 - CAPS.effects, undoable: 0 }]);
+  const full = many('stage', 'reversible', 300, run.state);
+  expect(full.effectsBefore).toEqual({ standing: 300 - CAPS.effects, undoable: 300 - CAPS.effects });
+  const over = { ...full, calls: {}, effects: full.effects.map((done) => ({ ...done, undone: 'failed' as const })), cancel: { actor: run.state.owner, reason: 'enough', deadline: 0, report: { finished: [], undone: [], unknown: [], needsPerson: [] } } };
+  const [end] = cancelProgress(over, run.now);
+  expect(end?.type === 'RunCancelled' && [end.data.report.finished[0], end.data.report.needsPerson[0]]).toEqual([
+    '44 earlier effects, which stand in the journal', '44 of the earlier effects could be taken back and were not: they are too many to be kept at hand',
+  ]);
 });

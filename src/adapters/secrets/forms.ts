@@ -30,8 +30,12 @@ function base64(bytes: Buffer, before: number): string {
   const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64').replaceAll('=', '');
   const first = Math.ceil((before * 8) / 6);
   const whole = Math.floor(((before + bytes.length) * 8) / 6);
-  return Array.from(text.slice(first, whole), (one) => (one === '+' ? '(?:[+-]|%(?:25)*2b)' : one === '/' ? '(?:[/_]|\\\\+/|%(?:25)*2f)' : one)).join('');
+  const characters = Array.from(text.slice(first, whole), (one) => (one === '+' ? '(?:[+-]|%(?:25)*2b)' : one === '/' ? '(?:[/_]|\\\\+/|%(?:25)*2f)' : one));
+  // Mail and certificates break their lines. The first characters stand together, by which a search is quick.
+  return [characters.slice(0, HEAD).join(''), ...characters.slice(HEAD)].join('(?:\\s|\\\\+[rn])*');
 }
+
+const HEAD = 6;
 
 const hex = (n: number, width: number): string => n.toString(16).padStart(width, '0');
 const literal = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, '\\$&');

@@ -89,8 +89,18 @@ export function tookEffect(state: State, call: CallState, output: Output): State
     callId: call.callId, stepId: call.stepId ?? '', tool: call.tool, version: call.version, effect: call.effect, key: call.key,
     output: undoable ? output : { value: null }, args: undoable ? call.args ?? null : null, undone: 'no',
   };
-  const listed = state.effects.some((one) => one.callId === call.callId);
-  return { ...state, effects: listed ? state.effects.map((one) => (one.callId === call.callId ? done : one)) : last([...state.effects, done], CAPS.effects) };
+  if (state.effects.some((one) => one.callId === call.callId)) return { ...state, effects: state.effects.map((one) => (one.callId === call.callId ? done : one)) };
+  return trimmed({ ...state, effects: [...state.effects, done] });
+}
+
+/** What can still be taken back leaves the list last. Whatever left it is counted, so that a report can say so. */
+function trimmed(state: State): State {
+  const { effects, effectsBefore = { standing: 0, undoable: 0 } } = state;
+  if (effects.length <= CAPS.effects) return state;
+  const isUndoable = (one: EffectDone): boolean => one.effect === 'reversible' && one.undone === 'no';
+  const gone = effects.find((one) => !isUndoable(one)) ?? effects[0]!;
+  const counted = { standing: effectsBefore.standing + (gone.undone === 'yes' ? 0 : 1), undoable: effectsBefore.undoable + (isUndoable(gone) ? 1 : 0) };
+  return { ...state, effects: effects.filter((one) => one !== gone), effectsBefore: counted };
 }
 
 function markUndone(state: State, callId: string, undone: EffectDone['undone']): State {

@@ -74,10 +74,11 @@ function reportOf(state: State): CancelReport {
   const name = (done: State['effects'][number]): string => `${done.tool} ${done.callId}${stepOf(state, done.stepId) ? ` (${done.stepId})` : ''}`;
   const standing = state.effects.filter((done) => done.undone !== 'yes');
   const unknown = state.cancel?.report.unknown ?? [];
+  const { standing: before, undoable } = state.effectsBefore ?? { standing: 0, undoable: 0 };
   return {
-    finished: standing.map(name),
+    finished: [...(before > 0 ? [`${before} earlier effects, which stand in the journal`] : []), ...standing.map(name)],
     undone: state.effects.filter((done) => done.undone === 'yes').map(name),
     unknown,
-    needsPerson: [...standing.filter((done) => done.undone === 'failed').map((done) => `${name(done)}: could not be undone`), ...unknown.map((what) => `${what}: find out whether it happened`)],
+    needsPerson: [...(undoable > 0 ? [`${undoable} of the earlier effects could be taken back and were not: they are too many to be kept at hand`] : []), ...standing.filter((done) => done.undone === 'failed').map((done) => `${name(done)}: could not be undone`), ...unknown.map((what) => `${what}: find out whether it happened`)],
   };
 }

@@ -2,11 +2,13 @@
 // Every answer is a value; what cannot be done is refused with a sentence that leads on.
 import { type Decision, answer, draft, refuse } from '../draft';
 import type { Draft } from '../events';
-import { callOf, callsOf, stepOf, toolOf } from '../lookups';
+import { callbackIdOf } from '../keys';
+import { callbackOf, callOf, callsOf, stepOf, toolOf } from '../lookups';
 import type { Message, MessageBody } from '../message';
 import type { Budget } from '../run';
 import type { State } from '../state';
 import { notOpen } from './approvals';
+import { mustBeSigned } from './authority';
 import { extended } from './budgets';
 import { artifactsOf, requestCancel } from './cancellation';
 import { endCallbacks, finalFailure, NO_CALLBACK, succeeded } from './outcomes';
@@ -17,6 +19,9 @@ export function resolve(state: State, message: Message, body: Body<'resolve'>): 
   const open = Object.values(state.decisions).find((asked) => asked.callId === body.callId || asked.decisionId === body.callId);
   const call = open ? callOf(state, open.callId) : undefined;
   if (!open || !call) return notOpen(state, message, body.callId, 'open decision about call');
+  // An unsigned event settles nothing where decisions must be signed, so that it cannot stand in a person's way either.
+  const calledBack = (callbackOf(state, callbackIdOf(state.runId, call.callId))?.items.length ?? 0) > 0 && !mustBeSigned(state, call.effect);
+  if (body.verdict === 'not-happened' && calledBack) return refuse(message.messageId, message.actor, 'refused', `The outside has called back for ${call.tool} ${call.callId}, so that it was accepted; say --happened with a reference, or --give-up.`);
   const decided = draft('HumanDecided', {
     decisionId: open.decisionId, callId: call.callId, verdict: body.verdict, actor: message.actor,
     ...(body.reference === undefined ? {} : { reference: body.reference }),
