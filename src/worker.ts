@@ -87,7 +87,7 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
   const namespace = settings.namespace ?? 'default';
   const say = (message: string, about: Record<string, unknown>): void => log.info(message, about);
   const notes = keepNotes(settings.stateDir, ownerOf(settings), namespace, (error) => log.warn('what runs here is not noted; after a crash it waits for its heartbeats', { error: String(error) }));
-  const unnoted = installGroupNote(notes.group);
+  const unnoted = installGroupNote((child) => notes.group(child));
   const reaper = startReaper({ stateDir: settings.stateDir, notes, client: new Client({ connection, namespace }), namespace, log: say });
   const close = async (): Promise<void> => {
     reaper.stop();

@@ -2,6 +2,7 @@
 // changes nothing for the run. Without a terminal it ends when only a person can go on, with the code for that.
 import type { LonghaulClient } from '../client/client';
 import type { RunRow, WaitRow } from '../core/row';
+import { lostWords, restoreCommand } from './executions';
 import { codeOfRow, EXIT } from './exit';
 import { waitLines } from './page';
 import { command, data, isTerminal, json, say } from './print';
@@ -28,8 +29,13 @@ export async function follow(client: LonghaulClient, runId: string, options: Fol
   process.once('SIGINT', detach);
   let last = options.after ?? 0;
   let told = '';
+  const lost = lossOf(client, runId);
+  const idle = (row: RunRow): boolean => {
+    told = tellWaits(row, told);
+    return lost(row) !== null || (!stay && waitsForPeople(row));
+  };
   try {
-    for await (const event of client.watch(runId, { after: last, signal: stop.signal, idle: (row) => { told = tellWaits(row, told); return !stay && waitsForPeople(row); } })) {
+    for await (const event of client.watch(runId, { after: last, signal: stop.signal, idle })) {
       last = event.seq;
       if (options.json) json(event);
       else data(tellEvent(event));
@@ -38,6 +44,11 @@ export async function follow(client: LonghaulClient, runId: string, options: Fol
     if (stop.signal.aborted) {
       say(`Detached; the run goes on. Follow it again with ${command(`longhaul runs watch ${runId} --after ${last}`)}`);
       return EXIT.done;
+    }
+    const how = lost(row);
+    if (how !== null) {
+      say(`${runId} is ${row.status}, but nothing runs it: it is ${how}. Go on with it: ${command(restoreCommand(runId))}`);
+      return EXIT.error;
     }
     say(`${runId} is ${row.status}${row.outcome ? ` (${row.outcome})` : ''}: ${row.detail}`);
     return codeOfRow(row);
@@ -52,4 +63,20 @@ function tellWaits(row: RunRow, told: string): string {
   const now = waitsForPeople(row) ? open.map((wait) => wait.waitId).join(',') : '';
   if (now !== '' && now !== told) for (const wait of open) say(waitLines(wait).join('\n'));
   return now;
+}
+
+/** ms between two looks at whether anything runs a run that says nothing. */
+const LOOK_MS = 5_000;
+
+/** How Temporal lost the run, asked now and then while nothing happens; null while it runs, or where nobody can tell. */
+function lossOf(client: LonghaulClient, runId: string): (row: RunRow) => string | null {
+  let lost: string | null = null;
+  let looked = Date.now();
+  return (row) => {
+    if (Date.now() - looked > LOOK_MS) {
+      looked = Date.now();
+      void client.execution(runId).then((view) => { lost = lostWords(row, view); }, () => undefined);
+    }
+    return lost;
+  };
 }

@@ -89,6 +89,13 @@ export function jsonOf(option: string, text: string): Json {
   }
 }
 
+/** Text that says something, given like that of `textOf`. */
+export function saidIn(option: string, text: string): string {
+  const said = textOf(option, text);
+  if (said.trim() !== '') return said;
+  throw new Stop(EXIT.usage, `${option} is empty; say something, or give a file that does as @FILE.`);
+}
+
 /** Text given as it is, or as `@FILE`; `@-` is stdin. */
 export function textOf(option: string, text: string): string {
   if (!text.startsWith('@')) return text;
@@ -97,6 +104,13 @@ export function textOf(option: string, text: string): string {
   } catch (error) {
     throw new Stop(EXIT.usage, `${option}: the file ${text.slice(1)} cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)}).`);
   }
+}
+
+/** A port, or 0 for any that is free. */
+export function portOf(option: string, text: string): number {
+  const port = wholeOf(option, text);
+  if (port <= 65_535) return port;
+  throw new Stop(EXIT.usage, `${option} needs a port from 1 to 65535, or 0 for any that is free, not "${text}".`);
 }
 
 /** A whole number of an option. */

@@ -33,6 +33,7 @@ export function waitLines(wait: WaitRow): string[] {
     ...(wait.risk ? [`    effect       ${wait.risk}`] : []),
     `    until        ${wait.until === null ? 'no end' : `${time(wait.until)} (${distance(wait.until)})`}${wait.reminded ? `, reminded ${count(wait.reminded, 'time')}` : ''}`,
     `    what then    ${thenWords(wait.then)}`,
+    ...(wait.kind === 'approval' ? [`    look         ${command(`longhaul approvals show ${wait.waitId}`)}`] : []),
     `    decide       ${command(wait.command)}`,
   ];
 }

@@ -200,6 +200,7 @@ test('a file of the first schema is told what its runs wait for', async () => {
   ];
   for (const event of events) db.run('INSERT INTO event VALUES (?, ?, 0, ?, NULL, ?, ?, ?)', 'r1', event.seq, 'x1', event.at, event.type, JSON.stringify(event));
   db.close();
+  writeFileSync(fileOf('ledger.mark'), `${incarnation} ${'0'.repeat(16)}\n`);
   const { ledger } = await open();
   const kinds = async (attempt: number): Promise<string[]> => Promise.all(['a', 'b', 'c'].map(async (key) => (await ledger.claim(claimFor(key, { attempt }))).kind));
   expect([await kinds(1), await kinds(2)]).toEqual([['claimed', 'not-awaited', 'not-awaited'], ['not-awaited', 'not-awaited', 'claimed']]);

@@ -55,6 +55,7 @@ test('R10.6 a run that was terminated in the middle of a call: lists and its pag
   expect((await longhaul('runs', 'list')).stdout).toMatch(new RegExp(`${runId} +lost .*terminated in Temporal \\d+ s ago: npx longhaul runs restore ${runId}`));
   expect((await longhaul('runs', 'show', runId)).stdout).toMatch(new RegExp(`nothing runs it: it is terminated in Temporal [^]*next +npx longhaul runs restore ${runId}`));
   expect(JSON.parse((await longhaul('runs', 'show', runId, '--json')).stdout)).toMatchObject({ status: 'running', execution: 'TERMINATED' });
+  expect(await longhaul('runs', 'watch', runId, '--after', '3')).toMatchObject({ code: 1, stderr: expect.stringMatching(new RegExp(`nothing runs it: it is terminated in Temporal [^]*npx longhaul runs restore ${runId}`)) });
   const living = await doctor(runId);
   expect(living).toMatchObject({ code: 1, wrong: [
     { what: `run ${runId}`, detail: expect.stringMatching(/it is running, and its execution is terminated in Temporal/), next: `npx longhaul runs restore ${runId}` },

@@ -27,13 +27,15 @@ export interface Secrets {
 /** `folder` is the configuration's. Throws SecretsFileError when the file of secrets cannot be used. */
 export function openSecrets({ config, folder, env }: { config: Pick<Config, 'secrets'> | null; folder: string; env: NodeJS.ProcessEnv }): Secrets {
   const known = new KnownSecrets();
-  const file = readSecretsFile(folder, env);
+  let file = readSecretsFile(folder, env);
+  // A line that was added since counts without a new worker.
+  const inFile = (name: string): string | undefined => file.get(name) ?? (file = readSecretsFile(folder, env)).get(name);
   const declared = config?.secrets ?? {};
   const placed = (name: string): string | undefined => {
     const place = Object.hasOwn(declared, name) ? declared[name] : undefined;
     if (place && 'file' in place) return readPrivately(path.resolve(folder, place.file)).trim();
-    if (place) return env[place.env] ?? file.get(place.env);
-    return env[variableOf(name)] ?? file.get(name) ?? env[name];
+    if (place) return env[place.env] ?? inFile(place.env);
+    return env[variableOf(name)] ?? inFile(name) ?? env[name];
   };
   const value = (name: string): string => {
     const found = read(name, placed);

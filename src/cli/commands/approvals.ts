@@ -7,7 +7,7 @@ import { shownArgs } from '../../core/sensitive';
 import { act } from '../act';
 import { decide } from '../decisions';
 import { EXIT, Stop } from '../exit';
-import { deciding, reading, textOf, type CommonOptions, type DeciderOptions } from '../options';
+import { deciding, reading, saidIn, type CommonOptions, type DeciderOptions } from '../options';
 import { outputOf } from '../outputs';
 import { actorName, thenWords, waitLines } from '../page';
 import type { Place } from '../place';
@@ -75,7 +75,7 @@ function argsLine({ data: { args } }: EventOf<'CallPrepared'>, sensitive?: strin
 }
 
 async function answer(place: Place, questionId: string, text: string, options: DeciderOptions): Promise<number> {
-  const value = textOf('TEXT', text);
+  const value = saidIn('TEXT', text);
   const output = await outputOf(place, value, `Answer to ${questionId}`);
   return decide(place, await (await place.client()).runOf(questionId), { kind: 'answer', questionId, answer: output }, options);
 }
@@ -84,7 +84,8 @@ interface ResolveOptions extends DeciderOptions { happened?: string; notHappened
 
 async function resolve(place: Place, runId: string, callId: string, options: ResolveOptions): Promise<number> {
   const given = [options.happened !== undefined, options.notHappened === true, options.giveUp === true].filter(Boolean).length;
-  if (given !== 1) throw new Stop(EXIT.usage, 'Say one of: --happened REFERENCE (it took effect), --not-happened (send it again), --give-up (nobody knows).');
+  if (options.happened?.trim() === '') throw new Stop(EXIT.usage, '--happened needs a reference: where it can be seen that it took effect, e.g. a number of the other side.');
+  if (given !== 1) throw new Stop(EXIT.usage, 'Say exactly one of: --happened REFERENCE (it took effect), --not-happened (send it again), --give-up (nobody knows).');
   const verdict = options.happened !== undefined ? 'happened' : options.notHappened ? 'not-happened' : 'give-up';
   return decide(place, runId, { kind: 'resolve', callId, verdict, ...(options.happened === undefined ? {} : { reference: options.happened }) }, options);
 }

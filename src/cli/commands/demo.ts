@@ -19,7 +19,7 @@ import type { Supervised } from '../dev/supervisor';
 import { codeOfRow, EXIT, EXIT_HELP, Stop } from '../exit';
 import { waitsForPeople } from '../follow';
 import { onLauncherGone } from '../launcher';
-import { actorOf, reaching, wholeOf, type CommonOptions } from '../options';
+import { actorOf, portOf, reaching, type CommonOptions } from '../options';
 import { waitLines } from '../page';
 import { EXAMPLE, type Place } from '../place';
 import { columnsOf, command, data, isTerminal, json, say } from '../print';
@@ -93,7 +93,7 @@ async function serversOf(place: Place, options: DemoOptions): Promise<Servers> {
   const crashAt = { LONGHAUL_CRASH_AT: 'call:sent:publish' };
   const { supervise } = await import('../dev/supervisor');
   const all = await supervise(place, {
-    mode: 'demo', say, usualPorts: { port: wholeOf('--port', options.port), uiPort: wholeOf('--ui-port', options.uiPort) },
+    mode: 'demo', say, usualPorts: { port: portOf('--port', options.port), uiPort: portOf('--ui-port', options.uiPort) },
     workerEnv: (start) => (options.crash && start === 1 ? crashAt : {}),
     lost: (how) => { if (options.crash) say(pc.yellow(`The worker was killed (${how}): the publisher has stored the report, and nobody here knows it yet.`)); },
   });

@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { isOver } from '../../client/start';
 import { act } from '../act';
 import { EXIT, Stop } from '../exit';
-import { reaching, wholeOf, type CommonOptions } from '../options';
+import { portOf, reaching, type CommonOptions } from '../options';
 import { onLauncherGone } from '../launcher';
 import { firstRuns } from '../next';
 import type { Place } from '../place';
@@ -20,7 +20,7 @@ const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 interface DevOptions extends CommonOptions { port: string; uiPort: string }
 
 async function dev(place: Place, options: DevOptions): Promise<number> {
-  const usualPorts = { port: wholeOf('--port', options.port), uiPort: wholeOf('--ui-port', options.uiPort) };
+  const usualPorts = { port: portOf('--port', options.port), uiPort: portOf('--ui-port', options.uiPort) };
   place.writable();
   const { config, file } = await place.config();
   say(`Starting for ${place.stateDir} with ${file} ...`);
@@ -74,7 +74,7 @@ async function worker(place: Place, options: WorkerOptions): Promise<void> {
   guardStreams();
   const at = await place.server();
   const { startWorker } = await import('../../worker');
-  const door = options.callbacks === undefined ? null : await callbackDoor(place, wholeOf('--callbacks', options.callbacks));
+  const door = options.callbacks === undefined ? null : await callbackDoor(place, portOf('--callbacks', options.callbacks));
   const { apiKey, address = at.address, ...rest } = at.connectionOptions;
   const connection = { ...rest, address, ...(apiKey === undefined ? {} : { apiKey: typeof apiKey === 'function' ? apiKey() : apiKey }) };
   const running = await startWorker({

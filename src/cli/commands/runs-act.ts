@@ -4,7 +4,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { MessageBody } from '../../core/message';
 import { act, deliver } from '../act';
 import { EXIT, Stop } from '../exit';
-import { budgetOf, deciding, reaching, textOf, type CommonOptions, type DeciderOptions } from '../options';
+import { budgetOf, deciding, reaching, saidIn, type CommonOptions, type DeciderOptions } from '../options';
 import { outputOf } from '../outputs';
 import type { Place } from '../place';
 import { command, json, say } from '../print';
@@ -16,7 +16,7 @@ const send = (body: (options: With<{ reason: string }>) => MessageBody) =>
   async (place: Place, runId: string, options: With<{ reason: string }>): Promise<number> => deliver(await place.client(), runId, body(options), options);
 
 async function message(place: Place, runId: string, text: string, options: DeciderOptions): Promise<number> {
-  const note = await outputOf(place, textOf('TEXT', text), `A message for run ${runId}`);
+  const note = await outputOf(place, saidIn('TEXT', text), `A message for run ${runId}`);
   return deliver(await place.client(), runId, { kind: 'note', text: note }, options);
 }
 
