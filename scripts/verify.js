@@ -1,5 +1,5 @@
 // `npm run verify`: what one runs before every commit. Types, lint, arrows, unused code, sizes, then the suites
-// that need no server; under a minute. Goes on after a failed stage, so that one run shows everything.
+// that need no server; about a minute. Goes on after a failed stage, so that one run shows everything.
 // Closes with `N passed, N failed`; each stage before the tests counts one. `--no-tests` leaves the suites to `npm test`.
 const { bin, check, close, tests } = require('./stages.js');
 

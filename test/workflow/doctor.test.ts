@@ -20,7 +20,10 @@ beforeAll(async () => {
   for (const [name, without] of [['whole', ''], ['less', 'stamp']]) writeFileSync(path.join(rig.stateDir, `${name}.config.cjs`), `
     const load = require(${JSON.stringify(path.join(ROOT, 'node_modules', 'jiti'))}).createJiti(${JSON.stringify(ROOT)});
     const config = load(${JSON.stringify(path.join(ROOT, 'test', 'rig', 'config.ts'))}).rigConfig(${JSON.stringify(path.join(rig.stateDir, 'effects.jsonl'))});
-    module.exports = { ...config, tools: config.tools.filter(({ name }) => name !== ${JSON.stringify(without)}) };`);
+    const left = (name) => name !== ${JSON.stringify(without)};
+    module.exports = {
+      ...config, tools: config.tools.filter(({ name }) => left(name)), agents: config.agents.map((agent) => ({ ...agent, ...(agent.tools ? { tools: agent.tools.filter(left) } : {}) })),
+    };`);
 }, 120_000);
 afterAll(() => rig.stop(), 60_000);
 

@@ -2,7 +2,7 @@
 import { simulate, type SimulateOptions } from '../../../src/testing/simulator';
 
 /** Seeds per mode: some hundreds for every commit, ten thousand with LONGHAUL_EXHAUSTIVE=1 (`npm run test:seeds`). */
-export const SEEDS = process.env.LONGHAUL_EXHAUSTIVE ? 10_000 : 300;
+export const SEEDS = process.env.LONGHAUL_EXHAUSTIVE ? 10_000 : 200;
 /** Seeds that one test plays. */
 export const BLOCK = 100;
 export const BLOCKS = Array.from({ length: SEEDS / BLOCK }, (_, i) => [i * BLOCK + 1, (i + 1) * BLOCK] as const);
