@@ -121,7 +121,7 @@ export async function startRig(given: { stateDir?: string; configFile?: string; 
         const answer = await client.withDeadline(Date.now() + 5_000, () => handle.executeUpdate<MessageAnswer, [Message]>(MESSAGE, { args: [message], updateId: messageId }));
         if (answer.kind !== 'busy') return answer;
       } catch (error) {
-        if (Date.now() > limit || /already completed|not found/i.test(String(error))) throw error;
+        if (Date.now() > limit || /already completed|not ?found/i.test(String(error))) throw error;
       }
       await sleep(100);
     }
