@@ -29,7 +29,8 @@ export function temporalOf(options: ClientOptions): () => Promise<Temporal> {
 const named = (error: unknown, name: string): error is Error => error instanceof Error && error.name === name;
 
 export const isAlreadyStarted = (error: unknown): boolean => named(error, 'WorkflowExecutionAlreadyStartedError');
-export const isNotFound = (error: unknown): boolean => named(error, 'WorkflowNotFoundError');
+/** The SDK's own error, or gRPC NOT_FOUND, which some of its calls hand on as it is. */
+export const isNotFound = (error: unknown): boolean => named(error, 'WorkflowNotFoundError') || hasCode(error, 5);
 
 /** The sentence of a validator that refused an Update; null for every other failure. */
 export function refusalOf(error: unknown): string | null {
@@ -40,8 +41,13 @@ export function refusalOf(error: unknown): string | null {
 /** gRPC UNAVAILABLE: nobody answers at the address. */
 export function isUnreachable(error: unknown): boolean {
   if (error instanceof ClientError) return error.code === 'unreachable';
+  return hasCode(error, 14);
+}
+
+/** Is the error, or one that caused it, gRPC's with this code? */
+function hasCode(error: unknown, code: number): boolean {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    if ((at as { code?: unknown }).code === 14 && 'details' in at) return true;
+    if ((at as { code?: unknown }).code === code && 'details' in at) return true;
   }
   return false;
 }
