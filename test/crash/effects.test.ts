@@ -2,14 +2,14 @@
 // afterwards, and between all batches of a run that has all of them. The effect server, a process of its own, is the judge: each
 // effect once, none lost; a person is asked exactly where nobody else can know. A fixed sample by default, all with
 // LONGHAUL_EXHAUSTIVE=1.
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { startEffectServer, type EffectServer } from '../../src/testing';
+import type { EffectServer } from '../../src/testing';
 import { effectsOf, OUTSIDE_KINDS, prepareOutside, thingOf, type OutsideKind } from '../rig/outside-tools';
-import { sleep, startRig, type Rig } from '../rig/rig';
+import { sleep, type Rig } from '../rig/rig';
 import { attend } from './support/person';
-import { printTally, tally } from './support/tally';
+import { withOutside } from './support/outside';
+import { tally } from './support/tally';
 
 /** In the order of a call: named points of the worker, and `flight` and `done`, when the request is on its way and when it has had its effect. */
 const MOMENTS = ['before', 'ready', 'claimed', 'sending', 'flight', 'done', 'sent', 'blob', 'settled', 'answer'] as const;
@@ -33,20 +33,9 @@ const ALL = {
   ],
 };
 
-let folder: string;
 let outside: EffectServer;
 let rig: Rig;
-beforeAll(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'longhaul-outside-'));
-  outside = await startEffectServer({ folder });
-  rig = await startRig();
-}, 120_000);
-afterAll(async () => {
-  await rig.stop();
-  await outside.close();
-  rmSync(folder, { recursive: true, force: true });
-  printTally();
-}, 120_000);
+withOutside((...opened) => { [rig, outside] = opened; });
 
 const groups = <T>(list: readonly T[], size: number): T[][] => Array.from({ length: Math.ceil(list.length / size) }, (_, i) => list.slice(i * size, (i + 1) * size));
 

@@ -1,32 +1,20 @@
 // A worker that is stopped (SIGSTOP) in the middle of calls for longer than their lease, while a second worker takes over, and woken
 // again (SIGCONT): one effect each or a named unknown, never two. Two workers at one time. The Temporal server killed in the middle
 // of a call and while a run waits. The effect server, a process of its own, is the judge.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { startEffectServer, type EffectServer } from '../../src/testing';
+import type { EffectServer } from '../../src/testing';
 import { effectsOf, OUTSIDE_KINDS, prepareOutside, thingOf, type OutsideKind } from '../rig/outside-tools';
-import { sleep, startRig, type Rig } from '../rig/rig';
+import { sleep, type Rig } from '../rig/rig';
 import { attend } from './support/person';
-import { printTally, tally } from './support/tally';
+import { withOutside } from './support/outside';
+import { tally } from './support/tally';
 
 /** ms of a claim's lease (src/activities/call.ts). */
 const LEASE_MS = 15_000;
 
-let folder: string;
 let outside: EffectServer;
 let rig: Rig;
-beforeAll(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'longhaul-outside-'));
-  outside = await startEffectServer({ folder });
-  rig = await startRig();
-}, 120_000);
-afterAll(async () => {
-  await rig.stop();
-  await outside.close();
-  rmSync(folder, { recursive: true, force: true });
-  printTally();
-}, 120_000);
+withOutside((...opened) => { [rig, outside] = opened; });
 
 const worker = (taskQueue: string) => rig.worker({ taskQueue, env: { LONGHAUL_SERVICE_OUTSIDE: outside.url } });
 const plan = (kind: OutsideKind, before = 0) => ({ goal: 'One effect', steps: [{ id: 'only', title: 'Only', action: { type: 'tool', tool: kind, args: { text: 'once', ...(before ? { before } : {}) } } }] });
