@@ -7,11 +7,11 @@ import { pending } from '../../src/core/pending';
 import type { ToolCall, ToolDefinition } from '../../src/ports/tool';
 import { linesOf } from './tools';
 
-const args = z.strictObject({ text: z.string(), expect: z.number().optional(), deadline: z.string().optional(), goOn: z.boolean().optional(), after: z.number().optional() });
+const args = z.strictObject({ text: z.string(), expect: z.number().optional(), deadline: z.string().optional(), goOn: z.boolean().optional(), onDeadline: z.enum(['cancel-run', 'fail-step']).optional(), after: z.number().optional() });
 type Args = z.infer<typeof args>;
 
-const later = ({ expect, deadline, goOn }: Args, receipt: string) =>
-  pending({ receipt, ...(expect === undefined ? {} : { expect }), ...(deadline === undefined ? {} : { deadline }), ...(goOn ? { onDeadline: { then: 'continue' as const, default: 'nothing came' } } : {}) });
+const later = ({ expect, deadline, goOn, onDeadline }: Args, receipt: string) =>
+  pending({ receipt, ...(expect === undefined ? {} : { expect }), ...(deadline === undefined ? {} : { deadline }), ...(onDeadline ? { onDeadline } : {}), ...(goOn ? { onDeadline: { then: 'continue' as const, default: 'nothing came' } } : {}) });
 
 export function laterTools(file: string): ToolDefinition[] {
   const order = (name: string) => async (given: Args, call: ToolCall) => {

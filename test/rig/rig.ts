@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, type HistoryAndWorkflowId } from '@temporalio/client';
 import { Runtime, Worker, DefaultLogger } from '@temporalio/worker';
 import { openStores, type Stores } from '../../src/adapters/stores/open-stores';
 import type { HistoryLimits } from '../../src/config';
@@ -65,12 +65,13 @@ let counter = 0;
 
 /**
  * @param given `stateDir`: a folder of the caller's for the stores, e.g. on a small disk; removed at the end. `configFile`: what the
- *   workers run in place of the rig's own configuration. `env`: of every worker, besides its own.
+ *   workers run in place of the rig's own configuration. `env`: of every worker, besides its own. `server`: one in place of a real
+ *   server of its own, which lists no workflows: the executions of the runs that the rig started are replayed. Stopped at the end.
  */
-export async function startRig(given: { stateDir?: string; configFile?: string; env?: Record<string, string> } = {}): Promise<Rig> {
+export async function startRig(given: { stateDir?: string; configFile?: string; env?: Record<string, string>; server?: RigServer } = {}): Promise<Rig> {
   const { configFile, env = {} } = given;
   execFileSync(process.execPath, [path.join(root, 'scripts', 'build.js'), '--if-stale'], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
-  const server = await startRigServer();
+  const server = given.server ?? await startRigServer();
   const stateDir = given.stateDir ?? mkdtempSync(path.join(tmpdir(), 'longhaul-state-'));
   let stores = await openStores({ stateDir });
   const connection = await Connection.connect(server.connectionOptions);
@@ -91,9 +92,12 @@ export async function startRig(given: { stateDir?: string; configFile?: string; 
     workers.push(started);
     return started;
   };
-  const start = (input: RunInput, taskQueue: string) => client.workflow.start(WORKFLOW_TYPE, {
-    taskQueue, workflowId: workflowIdOf(input.runId), args: [input], workflowTaskTimeout: '5s', workflowIdReusePolicy: input.epoch > 0 ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
-  });
+  const begun: { workflowId: string; firstExecutionRunId: string }[] = [];
+  const start = async (input: RunInput, taskQueue: string): Promise<void> => {
+    begun.push(await client.workflow.start(WORKFLOW_TYPE, {
+      taskQueue, workflowId: workflowIdOf(input.runId), args: [input], workflowTaskTimeout: '5s', workflowIdReusePolicy: input.epoch > 0 ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
+    }));
+  };
 
   const run: Rig['run'] = async ({ runId = `r${process.pid}-${++counter}`, agent = RIG_AGENT, plan, input = {}, budget = {}, taskQueue = 'rig', start: begin = true }) => {
     const spec: RunSpec = { v: 1, agent, input, plan: plan as Json, budget, owner: ANN };
@@ -170,7 +174,7 @@ export async function startRig(given: { stateDir?: string; configFile?: string; 
     quietRuntime();
     const workflowBundle = { codePath: path.join(root, 'dist', 'workflow-bundle.js') };
     let count = 0;
-    const each = client.workflow.list().intoHistories({ concurrency: 4 });
+    const each = given.server ? executionsOf(client, begun) : client.workflow.list().intoHistories({ concurrency: 4 });
     for await (const result of Worker.runReplayHistories({ workflowBundle }, each)) {
       if (result.error) throw new Error(`The history of ${result.workflowId} ${result.runId} does not replay: ${result.error.message}`);
       count += 1;
@@ -198,6 +202,19 @@ export async function startRig(given: { stateDir?: string; configFile?: string; 
     },
     types: async (runId) => (await events(runId)).map((event) => event.type),
   };
+}
+
+type History = Awaited<ReturnType<ReturnType<Client['workflow']['getHandle']>['fetchHistory']>>;
+
+/** The histories of executions and of those that they continued as, where no list can be asked for. */
+async function* executionsOf(client: Client, begun: readonly { workflowId: string; firstExecutionRunId: string }[]): AsyncGenerator<HistoryAndWorkflowId> {
+  for (const { workflowId, firstExecutionRunId } of begun) {
+    for (let next: string | null | undefined = firstExecutionRunId; next;) {
+      const history: History = await client.workflow.getHandle(workflowId, next).fetchHistory();
+      yield { workflowId, history };
+      next = history.events?.at(-1)?.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId;
+    }
+  }
 }
 
 function tail(file: string): string {

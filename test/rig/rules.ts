@@ -7,6 +7,7 @@ import type { PolicyPort } from '../../src/ports/policy';
 
 const asks = (text: string, more: Partial<PolicyRule>): PolicyRule => ({ name: `asks-${text.replaceAll(' ', '-')}`, tool: 'asked', args: { text }, decision: 'ask', ownerMay: true, ...more });
 const SOON_MS = 4_000;
+const FORTNIGHT_MS = 14 * 24 * 3_600_000;
 
 const RULES: PolicyRule[] = [
   asks('two people', { quorum: 2 }),
@@ -16,6 +17,10 @@ const RULES: PolicyRule[] = [
   asks('soon: fail-step', { expiresInMs: SOON_MS, onDeadline: { then: 'fail-step' } }),
   asks('soon: ask-again', { expiresInMs: SOON_MS, onDeadline: { then: 'ask-again' } }),
   asks('soon: escalate', { expiresInMs: SOON_MS, onDeadline: { then: 'escalate', escalateTo: ['boss'] } }),
+  asks('a fortnight: cancel-run', { expiresInMs: FORTNIGHT_MS, onDeadline: { then: 'cancel-run', remindEveryMs: FORTNIGHT_MS / 7 } }),
+  asks('a fortnight: fail-step', { expiresInMs: FORTNIGHT_MS, onDeadline: { then: 'fail-step' } }),
+  asks('a fortnight: ask-again', { expiresInMs: FORTNIGHT_MS, onDeadline: { then: 'ask-again' } }),
+  asks('a fortnight: escalate', { expiresInMs: FORTNIGHT_MS, onDeadline: { then: 'escalate', escalateTo: ['boss'] } }),
   { name: 'asked-asks', tool: 'asked', decision: 'ask', ownerMay: true, why: 'The test decides.' },
   { name: 'blind-pays', tool: 'blind', args: { text: 'pay' }, decision: 'ask', why: 'It cannot be taken back.' },
   { name: 'rest-free', decision: 'allow', why: 'A test.' },
