@@ -159,7 +159,7 @@ async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores
     service: serviceResolver(config, stateDir),
     secret: secrets.value,
     resources: config.resources ?? {},
-    model: modelOf(stores, tools, (port) => admitted(port, admission, config.modelConcurrency ?? MODEL_CONCURRENCY)),
+    model: modelOf(stores, log, tools, (port) => admitted(port, admission, config.modelConcurrency ?? MODEL_CONCURRENCY)),
     owner: ownerOf(settings),
     ownerGone,
     ownerLives,
@@ -183,7 +183,7 @@ async function factsOf({ config, namespace }: WorkerSettings, connection: Native
   return { searchAttributes: wrong.length === 0, limits: { ...HISTORY, ...config.limits } };
 }
 
-function modelOf({ journal, artifacts }: Stores, tools: ReadonlyMap<string, ToolDefinition>, guard: (port: ModelPort) => ModelPort): HandsDeps['model'] {
+function modelOf({ journal, artifacts }: Stores, log: Log, tools: ReadonlyMap<string, ToolDefinition>, guard: (port: ModelPort) => ModelPort): HandsDeps['model'] {
   const open = new Map<string, ModelPort>();
   const models = (id: string): ModelPort | { missing: string } => {
     const found = open.get(id) ?? modelById(id, process.env);
@@ -192,7 +192,7 @@ function modelOf({ journal, artifacts }: Stores, tools: ReadonlyMap<string, Tool
     open.set(id, port);
     return port;
   };
-  return makeModel({ journal, artifacts, models, tools: (name) => tools.get(name), spec: modelToolSpec });
+  return makeModel({ journal, artifacts, log: (message, about) => log.info(message, about), models, tools: (name) => tools.get(name), spec: modelToolSpec });
 }
 
 /** Version and, for built code, the digest of what it was built from: pinned in every run that this worker creates. */

@@ -1,5 +1,5 @@
 // Saves a checkpoint: folds the journal itself up to a version and stores canonical(state) by content, so that the state in
-// the conductor's memory is never the source. A state above 64 KiB is not saved; the run is then folded from further back.
+// the conductor's memory is never the source. A state above 1 MiB is not saved; the run is then folded from further back.
 import { fits, snapshot } from '../core/checkpoint';
 import { LIMITS } from '../core/run';
 import { STATE_VERSION } from '../core/state';

@@ -8,12 +8,12 @@ import { LAW, STATE_VERSION, type State } from '../core/state';
 import type { HandsDeps } from './deps';
 import { failureOf } from './failures';
 
-type Stores = Pick<HandsDeps, 'journal' | 'artifacts' | 'log'>;
+export type Stores = Pick<HandsDeps, 'journal' | 'artifacts' | 'log'>;
 
-/** The newest state a checkpoint gives; the initial state where there is none that this build can use. */
+/** The newest state that a checkpoint at or before `upTo` gives; the initial state where there is none that this build can use. */
 export async function startOf({ journal, artifacts, log }: Stores, runId: string, upTo: number): Promise<State> {
-  const saved = await journal.checkpoint(runId);
-  if (!saved || saved.stateVersion !== STATE_VERSION || saved.version > upTo) return initialState(runId);
+  const saved = await journal.checkpoint(runId, upTo);
+  if (!saved || saved.stateVersion !== STATE_VERSION) return initialState(runId);
   try {
     const state = restore(new TextDecoder().decode(await artifacts.read(saved.ref.sha256)));
     return state ? known(state) : initialState(runId);

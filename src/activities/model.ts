@@ -12,6 +12,7 @@ import type { JournalPort } from '../ports/journal';
 import { ModelError, type ModelAnswer, type ModelPort, type ModelToolSpec } from '../ports/model';
 import type { ToolDefinition } from '../ports/tool';
 import { assemble, InputTooLarge } from './assemble';
+import type { HandsDeps } from './deps';
 import { failure, failureOf, oneLine } from './failures';
 import { guardedArtifacts, guardedModel } from './guard';
 import { TurnedAway } from './admitted-model';
@@ -26,6 +27,7 @@ import { readTranscript, type Transcript } from './transcript';
 export interface ModelDeps {
   journal: JournalPort;
   artifacts: ArtifactsPort;
+  log: HandsDeps['log'];
   /** The model with this id, or one sentence on what to set. */
   models(id: string): ModelPort | { missing: string };
   tools(name: string): ToolDefinition | undefined;
@@ -40,7 +42,7 @@ export function makeModel(given: ModelDeps): Activity {
   const deps = { ...given, artifacts: guardedArtifacts(given.artifacts) };
   return async (asked, { signal }) => {
     try {
-      const transcript = await readTranscript(deps.journal, deps.artifacts, asked.runId, asked.need.upTo);
+      const transcript = await readTranscript(deps, asked.runId, asked.need.upTo);
       const port = portOf(deps, transcript);
       const prompts = (await readJson(deps.artifacts, transcript.created.pins.prompts)) as Record<string, string>;
       return asked.need.purpose === 'plan'

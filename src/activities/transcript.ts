@@ -7,8 +7,9 @@ import type { Failure } from '../core/failure';
 import type { StepOutline } from '../core/plan';
 import type { Output } from '../core/run';
 import type { ArtifactsPort } from '../ports/artifacts';
-import type { JournalPort } from '../ports/journal';
+import type { Stores } from './fold-journal';
 import { loadOutput } from './outputs';
+import { readEvents } from './transcript-events';
 
 /** A call of a tool as the model made it. `steps` are the steps that came of it, `error` why none did. */
 export interface MadeCall { id: string; tool: string; args: Json; steps: string[]; error?: string }
@@ -38,43 +39,41 @@ export interface Transcript {
   turns: Turn[];
   /** How many answers came before those. */
   olderTurns: number;
-  /** What people said before the first of `turns`. */
+  /** What people said before the first of `turns`; of a long run the newest. */
   notes: string[];
 }
 
 /** Turns that are loaded at all; no input has room for more, and a run may have thousands. */
-const MAX_TURNS = 200;
+export const MAX_TURNS = 200;
 
 /** While it is read: the answers are loaded at the end, and sets still grow. */
-interface Reading extends Omit<Transcript, 'created' | 'turns' | 'olderTurns'> {
+export interface Reading extends Omit<Transcript, 'created' | 'turns' | 'olderTurns'> {
   created: EventData['RunCreated'] | null;
   turns: { callId: string; output?: Output; text: string; accepted: Set<string>; reasons: string[]; notes: string[] }[];
   planCalls: Set<string>;
   messages: { text: Output; actor: string; notes: string[]; at: number }[];
+  /** Answers that were left unread. */
+  unread: number;
 }
 
 /**
- * Reads a run's journal up to version `upTo`. Throws an Error when the run is not there, and ArtifactError when a stored
+ * What a run's journal says up to version `upTo`. Throws an Error when the run is not there, and ArtifactError when a stored
  * answer is missing or damaged: nothing partial is ever shown to a model.
  */
-export async function readTranscript(journal: JournalPort, artifacts: ArtifactsPort, runId: string, upTo: number): Promise<Transcript> {
-  const reading: Reading = { created: null, goal: '', declared: [], steps: new Map(), edited: new Map(), turns: [], notes: [], planCalls: new Set(), messages: [] };
-  for (let after = 0, more = true; more && after < upTo; ) {
-    const page = await journal.read(runId, after);
-    for (const event of page.events) if (event.seq <= upTo) take(reading, event);
-    after = page.events.at(-1)?.seq ?? upTo;
-    more = page.more;
-  }
+export async function readTranscript(stores: Stores, runId: string, upTo: number): Promise<Transcript> {
+  const { artifacts } = stores;
+  const reading: Reading = { created: null, goal: '', declared: [], steps: new Map(), edited: new Map(), turns: [], notes: [], planCalls: new Set(), messages: [], unread: 0 };
+  await readEvents(stores, runId, upTo, reading);
   if (!reading.created) throw new Error(`The journal holds no run ${runId}.`);
   // From the end, so that the places of those before stay as they were.
   for (const { text, actor, notes, at } of reading.messages.reverse()) notes.splice(at, 0, `Note from ${actor}: ${asText(await loadOutput(artifacts, text))}`);
   const older = reading.turns.slice(0, Math.max(0, reading.turns.length - MAX_TURNS));
   const turns = await Promise.all(reading.turns.slice(older.length).map(async ({ output, text, ...turn }) => ({ ...turn, answer: await answerOf(artifacts, output, text) })));
   const { created, goal, declared, steps, edited } = reading;
-  return { created, goal, declared, steps, edited, turns, olderTurns: older.length, notes: [...reading.notes, ...older.flatMap((turn) => turn.notes)] };
+  return { created, goal, declared, steps, edited, turns, olderTurns: reading.unread + older.length, notes: [...reading.notes, ...older.flatMap((turn) => turn.notes)] };
 }
 
-function take(to: Reading, event: RunEvent): void {
+export function take(to: Reading, event: RunEvent): void {
   switch (event.type) {
     case 'RunCreated': to.created = event.data; return;
     case 'ModelCallRequested': if (event.data.purpose === 'plan') to.planCalls.add(event.data.callId); return;

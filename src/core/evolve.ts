@@ -31,7 +31,7 @@ const FOLDS: { [T in EventType]: Fold<T> } = {
   StepCompleted: plan.stepCompleted, StepFailed: plan.stepFailed, StepSkipped: plan.stepSkipped,
   CheckpointSaved: run.checkpointSaved, BudgetExhausted: run.budgetExhausted, BudgetExtended: run.budgetExtended,
   RunPaused: run.runPaused, RunResumed: run.runResumed, RunBlocked: run.runBlocked, RunUnblocked: run.runUnblocked,
-  UserMessageReceived: same, MessageRejected: same, CancelRequested: run.cancelRequested,
+  UserMessageReceived: run.userMessageReceived, MessageRejected: same, CancelRequested: run.cancelRequested,
   RunCompleted: run.runCompleted, RunFailed: run.runFailed, RunCancelled: run.runCancelled,
 };
 

@@ -135,7 +135,8 @@ export const LIMITS = {
   artifactBytes: 8 * 1024,
   planSteps: 500,
   messageBytes: 64 * 1024,
-  checkpointBytes: 64 * 1024,
+  /** Of a state: `open` hands it to the conductor as one value, and Temporal takes none above 2 MiB. */
+  checkpointBytes: 1024 * 1024,
   summaryBytes: 300,
   /** Decisions remembered in state; older ones are caught by the journal's unique key. */
   decisions: 64,

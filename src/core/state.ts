@@ -169,6 +169,8 @@ export interface State {
   effectsBefore?: { standing: number; undoable: number };
   /** Calls that a person refused: not asked again. `again` counts repeats. */
   refused: { tool: string; argsDigest: string; reason: string; again: number }[];
+  /** seq of the newest notes of people, oldest first; absent until the first. */
+  noted?: number[];
   facts: { key: string; value: Json; source: string }[];
   artifacts: { ref: ArtifactRef; callId: string; role: string }[];
   budget: Budget; spent: Usage; reserved: Usage;

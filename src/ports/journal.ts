@@ -48,9 +48,9 @@ export interface JournalPort {
   refersTo(runId: string, sha256: string): Promise<boolean>;
   /** Every execution id that wrote to the run, for exports (envelope + epoch + executionId). */
   exportRows(runId: string, after: number, limit: number): Promise<{ event: RunEvent; epoch: number; executionId: string }[]>;
-  /** Latest saved checkpoint of a run. */
   saveCheckpoint(checkpoint: CheckpointRow): Promise<void>;
-  checkpoint(runId: string): Promise<CheckpointRow | null>;
+  /** The checkpoint of the highest version, at most `upTo` where that is given. */
+  checkpoint(runId: string, upTo?: number): Promise<CheckpointRow | null>;
   checkpoints(runId: string): Promise<CheckpointRow[]>;
   close(): Promise<void>;
 }

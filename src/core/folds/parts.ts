@@ -7,8 +7,8 @@ import type { CallState, CallbackState, State, StepState } from '../state';
 
 export type Fold<T extends EventType> = (state: State, event: EventOf<T>) => State;
 
-/** Together they keep a checkpoint under 64 KiB; what left the state is still in the journal. */
-export const CAPS = { closed: 64, effects: 256, refused: 32, facts: 40, artifacts: 60, settledSteps: 24, rejected: 8 } as const;
+/** Together they keep a checkpoint far under its limit; what left the state is still in the journal. */
+export const CAPS = { closed: 64, effects: 256, refused: 32, facts: 40, artifacts: 60, settledSteps: 24, rejected: 8, noted: 20 } as const;
 
 export function setStep(state: State, stepId: string | undefined, change: Partial<StepState>): State {
   if (stepId === undefined) return state;

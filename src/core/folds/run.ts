@@ -30,6 +30,8 @@ export const factConfirmed: Fold<'FactConfirmed'> = (state, { data }) => ({ ...s
 
 export const artifactProduced: Fold<'ArtifactProduced'> = (state, { data }) => ({ ...state, artifacts: last([...state.artifacts, data], CAPS.artifacts) });
 
+export const userMessageReceived: Fold<'UserMessageReceived'> = (state, { seq }) => ({ ...state, noted: last([...(state.noted ?? []), seq], CAPS.noted) });
+
 export const checkpointSaved: Fold<'CheckpointSaved'> = (state, { data }) => ({ ...state, checkpointed: data.version, checkpointedTurns: state.turns });
 
 export const budgetExhausted: Fold<'BudgetExhausted'> = (state, { data }) => ({ ...state, exhausted: state.exhausted.includes(data.kind) ? state.exhausted : [...state.exhausted, data.kind] });

@@ -200,6 +200,8 @@ const rows: Promised = {
     for (const version of [25, 50, 25]) await journal.saveCheckpoint(at(version));
     const other = await again();
     same(await other.journal.checkpoint('r1'), at(50));
+    same(await other.journal.checkpoint('r1', 49), at(25));
+    same(await other.journal.checkpoint('r1', 24), null);
     same(await other.journal.checkpoints('r1'), [at(25), at(50)]);
     await other.close();
   },

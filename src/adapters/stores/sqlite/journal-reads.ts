@@ -99,8 +99,8 @@ export function checkpoints(db: Connection, runId: string): CheckpointRow[] {
   return db.all<StoredCheckpoint>('SELECT * FROM checkpoint WHERE run_id = ? ORDER BY version, state_version', runId).map(toCheckpoint);
 }
 
-/** The checkpoint of the highest version. */
-export function checkpoint(db: Connection, runId: string): CheckpointRow | null {
-  const newest = db.one<StoredCheckpoint>('SELECT * FROM checkpoint WHERE run_id = ? ORDER BY version DESC, state_version DESC LIMIT 1', runId);
+/** The checkpoint of the highest version, at most `upTo`. */
+export function checkpoint(db: Connection, runId: string, upTo = Number.MAX_SAFE_INTEGER): CheckpointRow | null {
+  const newest = db.one<StoredCheckpoint>('SELECT * FROM checkpoint WHERE run_id = ? AND version <= ? ORDER BY version DESC, state_version DESC LIMIT 1', runId, upTo);
   return newest === null ? null : toCheckpoint(newest);
 }

@@ -23,7 +23,7 @@ export function portsOf(thread: StoreThread): { journal: JournalPort; ledger: Le
     refersTo: (runId, sha256) => thread.ask('refersTo', runId, sha256),
     exportRows: (runId, after, limit) => thread.ask('exportRows', runId, after, limit),
     saveCheckpoint: (checkpoint) => thread.ask('saveCheckpoint', checkpoint),
-    checkpoint: (runId) => thread.ask('checkpoint', runId),
+    checkpoint: (runId, upTo) => thread.ask('checkpoint', runId, upTo),
     checkpoints: (runId) => thread.ask('checkpoints', runId),
     close: () => close('journal'),
   };
