@@ -33,6 +33,8 @@ export function guardedArtifacts(artifacts: ArtifactsPort): ArtifactsPort {
     has: (sha256) => artifacts.has(sha256),
     verify: (sha256) => artifacts.verify(sha256),
     list: () => artifacts.list(),
+    stat: (sha256) => artifacts.stat(sha256),
+    remove: (sha256, writtenBefore) => artifacts.remove(sha256, writtenBefore),
   };
 }
 

@@ -4,9 +4,11 @@
 import { v7 as uuidv7 } from 'uuid';
 import { canonical, type Json } from '../core/canonical';
 import type { RunRow } from '../core/row';
+import { iso } from '../core/iso';
 import { RUN_ID, type ArtifactRef, type RunInput, type RunSpec } from '../core/run';
 import { differencesOf, inputDigestOf, type Difference } from '../core/spec';
 import { workflowIdOf, WORKFLOW_TYPE } from '../messages';
+import type { PurgedRow } from '../ports/journal';
 import { secretIn } from '../ports/redaction';
 import { isAlreadyStarted, isNotFound, type Temporal } from './temporal';
 import type { ClientStores, StartAnswer, StartRequest } from './types';
@@ -28,10 +30,15 @@ export async function startRun(stores: ClientStores, temporal: () => Promise<Tem
   const row = acceptedRow(runId, spec, inputRef, request.title ?? titleOf(spec));
   const answer = await stores.journal.accept(row);
   if (answer.kind === 'other-input') return otherInput(stores, answer.row, spec);
+  if (answer.kind === 'purged') return { kind: 'refused', why: takenByPurged(answer.purged) };
   const known = answer.kind === 'known' ? answer.row : row;
   if (!isOver(known)) await beginExecution(await temporal(), known, 'REJECT_DUPLICATE');
   return { kind: answer.kind === 'known' ? 'known' : 'started', runId, row: known };
 }
+
+/** The keys of a run's effects follow from its id, so that a second run of that id could not tell its effects from the first one's. */
+export const takenByPurged = ({ runId, status, purgedAt }: PurgedRow): string =>
+  `A run ${runId} was here, ${status}, and was purged at ${iso(purgedAt)}: its id is not given out again, since the keys of its effects were made of it. Use another id.`;
 
 /** Another start may have accepted the run just now, and then begun it: only a run that is still unknown after Temporal's answer is of somewhere else. */
 async function startedElsewhere({ journal }: ClientStores, { client }: Temporal, runId: string): Promise<boolean> {

@@ -120,7 +120,8 @@ export interface EventData {
   StepFailed: { stepId: string; failure: Failure };
   StepSkipped: { stepId: string; why: string };
 
-  CheckpointSaved: { version: number; ref: ArtifactRef };
+  /** `of`: the run whose state was saved, in the journal of a fork of it. */
+  CheckpointSaved: { version: number; ref: ArtifactRef; of?: string };
   BudgetExhausted: { kind: keyof Budget; limit: number; used: number };
   BudgetExtended: { budget: Budget; actor: Actor };
   RunPaused: { actor: Actor; reason: string };

@@ -45,4 +45,11 @@ export interface RunRow {
   inputRef: ArtifactRef;
   createdAt: number;
   updatedAt: number;
+  /** Queue of the workers that it was accepted for. Like the input, it stays as it was accepted. */
+  taskQueue?: string;
+  /** The run and event that it was forked from; stays as it was accepted. */
+  forkOf?: ForkOrigin;
 }
+
+/** Where a fork begins: after event `at` of another run. */
+export interface ForkOrigin { runId: string; at: number }

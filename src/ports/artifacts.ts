@@ -13,7 +13,7 @@ export class ArtifactError extends Error {
 }
 
 export interface ArtifactsPort {
-  /** Stores bytes and answers their reference; the same bytes are stored once. `summary` is cut to 300 bytes. */
+  /** Stores bytes and answers their reference; the same bytes are stored once and count as written now. `summary` is cut to 300 bytes. */
   write(bytes: Uint8Array, about: { mediaType: string; summary: string; name?: string }): Promise<ArtifactRef>;
   /** All bytes, verified. Throws ArtifactError. */
   read(sha256: string): Promise<Uint8Array>;
@@ -24,4 +24,8 @@ export interface ArtifactsPort {
   verify(sha256: string): Promise<'ok' | 'missing' | 'corrupt'>;
   /** All ids in the store. */
   list(): AsyncIterable<string>;
+  /** Size in bytes, and when it was last written, in ms on the store's clock; null when it is not there. */
+  stat(sha256: string): Promise<{ bytes: number; writtenAt: number } | null>;
+  /** Removes one that was last written before `writtenBefore` (ms). Who writes the same bytes meanwhile has them stored anew. */
+  remove(sha256: string, writtenBefore: number): Promise<'removed' | 'younger' | 'missing'>;
 }

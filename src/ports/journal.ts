@@ -14,10 +14,35 @@ export type AcceptAnswer =
   /** The id is known with the same input digest. */
   | { kind: 'known'; row: RunRow }
   /** The id is known with another input. */
-  | { kind: 'other-input'; row: RunRow };
+  | { kind: 'other-input'; row: RunRow }
+  /** A run of this id was purged. The keys of its effects were derived from the id, so that it is never given out again. */
+  | { kind: 'purged'; purged: PurgedRow };
 
-/** The newest accepted first; `before` is the last run id of the page before this one. */
-export interface ListQuery { status?: RunRow['status'][]; waitingFor?: WaitRow['kind'][]; limit: number; before?: string }
+export type ForkAnswer = AcceptAnswer
+  /** The parent has no events up to `at`. */
+  | { kind: 'no-such-event'; version: number };
+
+/** What is left of a purged run: that there was one. */
+export interface PurgedRow {
+  runId: string; inputDigest: string; status: RunRow['status']; events: number;
+  /** ms of its last event, and of the purge. */
+  endedAt: number; purgedAt: number;
+  /** Calls of which nobody knew whether they happened, e.g. `publish c7`; their rows stay in the ledger. */
+  doubts: string[];
+}
+
+export type PurgeAnswer =
+  | { kind: 'purged'; purged: PurgedRow }
+  /** It was purged before. */
+  | { kind: 'already'; purged: PurgedRow }
+  | { kind: 'unknown' }
+  /** It is not over: nothing was removed. */
+  | { kind: 'open'; status: RunRow['status'] }
+  /** Of these calls nobody knows whether they happened: nothing was removed. */
+  | { kind: 'in-doubt'; calls: string[] };
+
+/** The newest accepted first; `before` is the last run id of the page before this one. `updatedBefore`: last event before that time, in ms. */
+export interface ListQuery { status?: RunRow['status'][]; waitingFor?: WaitRow['kind'][]; updatedBefore?: number; limit: number; before?: string }
 
 /** Bytes of events that one answer carries at most. */
 export const TAIL_BYTES = 64 * 1024;
@@ -25,6 +50,12 @@ export const TAIL_BYTES = 64 * 1024;
 export interface JournalPort {
   /** Inserts the `runs` row before any workflow starts (R1.2): accepted durably before any work. */
   accept(row: RunRow): Promise<AcceptAnswer>;
+  /**
+   * Accepts a run whose journal begins as a copy of another's events up to `at` (each as core/fork.ts `inherited` says, with the
+   * epoch and execution that wrote it), all in one transaction. Waits and awaited attempts of the parent are not copied; artifact
+   * references are. `row.version` is `at`.
+   */
+  fork(row: RunRow, from: { runId: string; at: number }): Promise<ForkAnswer>;
   append(request: AppendRequest): Promise<AppendAnswer>;
   /** Events with seq > after, oldest first, at most `limit` and at most TAIL_BYTES (always at least one when there is one). */
   read(runId: string, after: number, limit?: number): Promise<{ events: RunEvent[]; more: boolean }>;
@@ -52,6 +83,14 @@ export interface JournalPort {
   /** The checkpoint of the highest version, at most `upTo` where that is given. */
   checkpoint(runId: string, upTo?: number): Promise<CheckpointRow | null>;
   checkpoints(runId: string): Promise<CheckpointRow[]>;
+  /**
+   * Removes an ended run: events, row, waits, checkpoints, artifact references and the ledger's rows of its keys, in one transaction
+   * that leaves a PurgedRow. With `force` also a run with calls in doubt, whose rows stay in the ledger.
+   */
+  purge(runId: string, options?: { force?: boolean }): Promise<PurgeAnswer>;
+  purged(runId: string): Promise<PurgedRow | null>;
+  /** Does any run name this artifact: as its input, in an event, a checkpoint or an outcome of the ledger? Arguments and values count. */
+  isNamed(sha256: string): Promise<boolean>;
   close(): Promise<void>;
 }
 

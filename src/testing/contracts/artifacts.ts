@@ -84,6 +84,23 @@ const keeping: Promised = {
       same(text(await artifacts.read(sha256)), 'precious');
     }
   },
+  'an artifact is removed by its age, and one that was written again since stays': async ({ stores: { artifacts }, again }) => {
+    const { sha256 } = await artifacts.write(Buffer.from('old'), about);
+    const first = (await artifacts.stat(sha256))!;
+    same([first.bytes, Math.abs(Date.now() - first.writtenAt) < 60_000], [3, true]);
+    same([await artifacts.remove(sha256, first.writtenAt - 1_000), await artifacts.has(sha256)], ['younger', true]);
+    await sleep(1_100);
+    await artifacts.write(Buffer.from('old'), about);
+    const later = (await artifacts.stat(sha256))!.writtenAt;
+    assert.ok(later > first.writtenAt, 'the same bytes again count as written now');
+    same([await artifacts.remove(sha256, later), text(await artifacts.read(sha256))], ['younger', 'old']);
+    same([await artifacts.remove(sha256, later + 1_000), await artifacts.has(sha256), await artifacts.stat(sha256), await artifacts.remove(sha256, later + 1_000)], ['removed', false, null, 'missing']);
+    const other = await again();
+    same([await other.artifacts.verify(sha256), await allOf(other.artifacts), await other.artifacts.stat('../x'), await other.artifacts.remove('../x', Date.now())], ['missing', [], null, 'missing']);
+    await other.artifacts.write(Buffer.from('old'), about);
+    same(text(await artifacts.read(sha256)), 'old');
+    await other.close();
+  },
   'R10.8 an id that is no sha256 is missing, wherever it points': async ({ stores: { artifacts } }) => {
     for (const id of ['', '../longhaul.db', 'a'.repeat(63), 'A'.repeat(64), `${'a'.repeat(64)}/../x`]) {
       same([await artifacts.has(id), await artifacts.verify(id)], [false, 'missing']);

@@ -4,6 +4,7 @@ import { strict as assert } from 'node:assert';
 import type { RunEvent } from '../../core/events';
 import type { AppendAnswer, JournalPort } from '../../ports/journal';
 import { TAIL_BYTES } from '../../ports/journal';
+import { journalCopies } from './journal-copies';
 import { journalBetweenProcesses } from './journal-processes';
 import { batchOf, messageAt, refOf, rowFor, waitOn } from './samples';
 import { rejects, same, suite } from './suite';
@@ -14,6 +15,7 @@ export function journalContract(name: string, open: OpenForTest): void {
   suite(`${name}: runs are accepted before any work`, open, accepting);
   suite(`${name}: append`, open, appending);
   suite(`${name}: the runs row, waits and checkpoints`, open, rows);
+  journalCopies(name, open);
   journalBetweenProcesses(name, open);
 }
 

@@ -2,7 +2,7 @@
 // Pages hold at most TAIL_BYTES of events, and always one when there is one.
 import type { RunEvent } from '../../../core/events';
 import { artifactsVouchedBy } from '../../../core/run-artifacts';
-import type { CheckpointRow, ListQuery, RunRow } from '../../../ports/journal';
+import type { CheckpointRow, ListQuery, PurgedRow, RunRow } from '../../../ports/journal';
 import { TAIL_BYTES } from '../../../ports/journal';
 import { StoreError } from '../store-error';
 import type { Bound, Connection } from './connection';
@@ -59,6 +59,10 @@ export function list(db: Connection, query: ListQuery): RunRow[] {
   if (query.waitingFor !== undefined) {
     conditions.push(`EXISTS (SELECT 1 FROM wait WHERE wait.run_id = run.run_id AND wait.open = 1 AND wait.kind IN ${oneOf(query.waitingFor)})`);
   }
+  if (query.updatedBefore !== undefined) {
+    conditions.push('updated_at < ?');
+    values.push(query.updatedBefore);
+  }
   if (query.before !== undefined) {
     const cursor = rowOf(db, query.before);
     if (cursor === null) throw new StoreError('defect', `There is no run ${query.before} to list from; begin the list again without it.`);
@@ -104,3 +108,12 @@ export function checkpoint(db: Connection, runId: string, upTo = Number.MAX_SAFE
   const newest = db.one<StoredCheckpoint>('SELECT * FROM checkpoint WHERE run_id = ? AND version <= ? ORDER BY version DESC, state_version DESC LIMIT 1', runId, upTo);
   return newest === null ? null : toCheckpoint(newest);
 }
+
+/** What is left of a purged run. */
+export function purgedOf(db: Connection, runId: string): PurgedRow | null {
+  const found = db.one<{ body: string }>('SELECT body FROM purged WHERE run_id = ?', runId);
+  return found === null ? null : JSON.parse(found.body) as PurgedRow;
+}
+
+/** Any run, any place: what must not be removed. */
+export const isNamed = (db: Connection, sha256: string): boolean => db.one('SELECT 1 AS yes FROM artifact_ref WHERE sha256 = ? LIMIT 1', sha256) !== null;

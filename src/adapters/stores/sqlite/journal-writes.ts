@@ -6,7 +6,7 @@ import type { RunEvent } from '../../../core/events';
 import type { AcceptAnswer, AppendAnswer, AppendRequest, CheckpointRow, RunRow } from '../../../ports/journal';
 import { StoreError } from '../store-error';
 import type { Connection } from './connection';
-import { headOf, pageOf, rowOf } from './journal-reads';
+import { headOf, pageOf, purgedOf, rowOf } from './journal-reads';
 import { namesIn, waitsOpenedBy } from './journal-names';
 import { renewIncarnation } from './ledger-rows';
 
@@ -14,6 +14,8 @@ import { renewIncarnation } from './ledger-rows';
 export function accept(db: Connection, row: RunRow): AcceptAnswer {
   const known = rowOf(db, row.runId);
   if (known !== null) return { kind: known.inputDigest === row.inputDigest ? 'known' : 'other-input', row: known };
+  const purged = purgedOf(db, row.runId);
+  if (purged !== null) return { kind: 'purged', purged };
   db.run(
     'INSERT INTO run (run_id, epoch, version, status, owner_id, agent, input_digest, created_at, updated_at, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     row.runId, row.epoch, row.version, row.status, row.owner.id, row.agent, row.inputDigest, row.createdAt, row.updatedAt, canonical(row),
@@ -97,15 +99,21 @@ function oldKeys(db: Connection, runId: string, events: RunEvent[]): { idempoten
   });
 }
 
-function insert(db: Connection, { runId, epoch, executionId }: AppendRequest, event: RunEvent): void {
+function insert(db: Connection, request: AppendRequest, event: RunEvent): void {
+  const { runId } = request;
+  insertEvent(db, request, event);
+  for (const { waitId, kind } of waitsOpenedBy(event)) {
+    db.run('INSERT OR IGNORE INTO wait (wait_id, run_id, kind, open, since) VALUES (?, ?, ?, 0, ?)', waitId, runId, kind, event.at);
+  }
+}
+
+/** An event as it stands in the journal, with the artifacts that it names. */
+export function insertEvent(db: Connection, { runId, epoch, executionId }: Pick<AppendRequest, 'runId' | 'epoch' | 'executionId'>, event: RunEvent): void {
   db.run(
     'INSERT INTO event (run_id, seq, epoch, execution_id, idempotency_key, at, type, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
     runId, event.seq, epoch, executionId, event.idempotencyKey ?? null, event.at, event.type, canonical(event),
   );
   for (const sha256 of namesIn(event.data)) nameArtifact(db, runId, sha256, event.seq);
-  for (const { waitId, kind } of waitsOpenedBy(event)) {
-    db.run('INSERT OR IGNORE INTO wait (wait_id, run_id, kind, open, since) VALUES (?, ?, ?, 0, ?)', waitId, runId, kind, event.at);
-  }
 }
 
 /**
@@ -119,15 +127,16 @@ function keepAwaited(db: Connection, { runId, type, data }: RunEvent): void {
   } else if ('callId' in data && data.callId !== undefined) db.run('DELETE FROM awaited WHERE run_id = ? AND call_id = ?', runId, data.callId);
 }
 
-function nameArtifact(db: Connection, runId: string, sha256: string, seq: number): void {
+/** The run names the artifact at a place in its journal: 0 is its input, -1 the ledger. */
+export function nameArtifact(db: Connection, runId: string, sha256: string, seq: number): void {
   db.run('INSERT OR IGNORE INTO artifact_ref (run_id, sha256, seq) VALUES (?, ?, ?)', runId, sha256, seq);
 }
 
 /** The row follows the newest version; who asked, with what, and when it was accepted stays as `accept` wrote it. */
 function updateRow(db: Connection, stored: RunRow, next: RunRow): void {
   if (next.version < stored.version) return;
-  const { runId, epoch, inputDigest, inputRef, createdAt } = stored;
-  const row: RunRow = { ...next, runId, epoch, inputDigest, inputRef, createdAt };
+  const { runId, epoch, inputDigest, inputRef, createdAt, taskQueue, forkOf } = stored;
+  const row: RunRow = { ...next, runId, epoch, inputDigest, inputRef, createdAt, ...(taskQueue === undefined ? {} : { taskQueue }), ...(forkOf ? { forkOf } : {}) };
   db.run(
     'UPDATE run SET version = ?, status = ?, owner_id = ?, agent = ?, updated_at = ?, body = ? WHERE run_id = ?',
     row.version, row.status, row.owner.id, row.agent, row.updatedAt, canonical(row), runId,

@@ -5,6 +5,7 @@ import { canonical } from '../../../core/canonical';
 import type { ClaimAnswer, ClaimRequest, Outcome } from '../../../ports/ledger';
 import { StoreError } from '../store-error';
 import type { Connection } from './connection';
+import { nameArtifact } from './journal-writes';
 import { claimOf, incarnationOf, note, nowOf } from './ledger-rows';
 import type { Before, Claim } from './ledger-rows';
 
@@ -50,6 +51,8 @@ export function settle(db: Connection, key: string, fence: number, outcome: Outc
   // A late refusal is no news of an effect: the newer owner, who may be sending now, still decides the row.
   if (late && outcome.kind === 'refused') return { kind: 'late', outcome };
   db.run('UPDATE ledger SET state = ?, outcome = ? WHERE key = ?', outcome.kind, canonical(outcome), key);
+  // The journal may hear of it much later, from the ledger: until then nothing else names what it made.
+  if (outcome.kind === 'done' && 'ref' in outcome.output) nameArtifact(db, row.runId, outcome.output.ref.sha256, -1);
   return { kind: late ? 'late' : 'settled', outcome };
 }
 

@@ -77,6 +77,15 @@ export const migrations: readonly Migration[] = [
         );
     `,
   },
+  {
+    version: 3,
+    name: 'runs that were purged, and the artifacts that outcomes of the ledger name (position -1)',
+    sql: `
+      CREATE TABLE purged (run_id TEXT PRIMARY KEY, at INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
+      INSERT OR IGNORE INTO artifact_ref
+        SELECT run_id, outcome ->> '$.output.ref.sha256', -1 FROM ledger WHERE outcome ->> '$.output.ref.sha256' IS NOT NULL;
+    `,
+  },
 ];
 
 /** Brings the file to this build's schema. Throws StoreError `newer`; SQLITE_BUSY while another process does the same. */

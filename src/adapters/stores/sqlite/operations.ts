@@ -2,13 +2,14 @@
 // Writes run inside the thread's transaction, reads outside of it. Argument and answer types follow from the functions.
 import type { ClaimRequest, LedgerRow, Outcome } from '../../../ports/ledger';
 import type { Connection } from './connection';
+import { fork, purge } from './journal-copies';
 import * as journal from './journal-reads';
 import { accept, append, raiseEpoch, saveCheckpoint } from './journal-writes';
 import { claimOf, claimsWhere, incarnationOf, toLedgerRow } from './ledger-rows';
 import { claim, markUnknown, release, renew, settle } from './ledger-writes';
 
 export const writes = {
-  accept, append, raiseEpoch, saveCheckpoint,
+  accept, append, raiseEpoch, saveCheckpoint, fork, purge,
   claim: (db: Connection, request: ClaimRequest) => claim(db, request),
   renew,
   settle: (db: Connection, key: string, fence: number, outcome: Outcome) => settle(db, key, fence, outcome),
@@ -18,6 +19,7 @@ export const writes = {
 export const reads = {
   read: journal.pageOf, head: journal.headOf, row: journal.rowOf, list: journal.list, byKey: journal.byKey, runOfWait: journal.runOfWait, refersTo: journal.refersTo,
   exportRows: journal.exportRows, checkpoint: journal.checkpoint, checkpoints: journal.checkpoints,
+  purged: journal.purgedOf, isNamed: journal.isNamed,
   incarnation: incarnationOf,
   get: (db: Connection, key: string): LedgerRow | null => {
     const row = claimOf(db, key);

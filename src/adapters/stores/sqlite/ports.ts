@@ -12,6 +12,7 @@ export function portsOf(thread: StoreThread): { journal: JournalPort; ledger: Le
   };
   const journal: JournalPort = {
     accept: (row) => thread.ask('accept', row),
+    fork: (row, from) => thread.ask('fork', row, from),
     append: (request) => thread.ask('append', request),
     read: (runId, after, limit) => thread.ask('read', runId, after, limit),
     head: (runId) => thread.ask('head', runId),
@@ -25,6 +26,9 @@ export function portsOf(thread: StoreThread): { journal: JournalPort; ledger: Le
     saveCheckpoint: (checkpoint) => thread.ask('saveCheckpoint', checkpoint),
     checkpoint: (runId, upTo) => thread.ask('checkpoint', runId, upTo),
     checkpoints: (runId) => thread.ask('checkpoints', runId),
+    purge: (runId, options) => thread.ask('purge', runId, options),
+    purged: (runId) => thread.ask('purged', runId),
+    isNamed: (sha256) => thread.ask('isNamed', sha256),
     close: () => close('journal'),
   };
   const ledger: LedgerPort = {
