@@ -163,7 +163,7 @@ async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores
     owner: ownerOf(settings),
     ownerGone,
     ownerLives,
-    build: buildName(),
+    build: settings.deployment?.buildId ?? buildName(),
     worker: await factsOf(settings, connection, log),
     log: (message, about) => log.info(message, about),
   };
@@ -196,7 +196,7 @@ function modelOf({ journal, artifacts }: Stores, log: Log, tools: ReadonlyMap<st
 }
 
 /** Version and, for built code, the digest of what it was built from: pinned in every run that this worker creates. */
-function buildName(): string {
+export function buildName(): string {
   const up = (name: string): string => path.join(__dirname, '..', name);
   const root = __filename.endsWith('.js') ? up('..') : up('.');
   const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };

@@ -1,10 +1,11 @@
 // Folds a run's journal: from its newest usable checkpoint, page by page. One place for `open` and `checkpoint`, so that
 // both see the same state (I10). What a newer build wrote is never folded halfway: it throws and names what it met.
-import { EVENT_SCHEMA, type RunEvent } from '../core/events';
-import { evolve, knowsEvent } from '../core/evolve';
+import type { RunEvent } from '../core/events';
+import { evolve } from '../core/evolve';
 import { restore } from '../core/checkpoint';
 import { initialState } from '../core/initial';
-import { LAW, STATE_VERSION, type State } from '../core/state';
+import { STATE_VERSION, type State } from '../core/state';
+import { atDoor, isNewer, knownLaw } from '../core/versions/door';
 import type { HandsDeps } from './deps';
 import { failureOf } from './failures';
 
@@ -18,6 +19,7 @@ export async function startOf({ journal, artifacts, log }: Stores, runId: string
     const state = restore(new TextDecoder().decode(await artifacts.read(saved.ref.sha256)));
     return state ? known(state) : initialState(runId);
   } catch (error) {
+    if (isNewer(error)) throw error;
     log('a checkpoint could not be read; folding the journal from its start', { runId, version: saved.version, error: failureOf(error).message });
     return initialState(runId);
   }
@@ -28,8 +30,7 @@ export async function foldOn({ journal }: Stores, start: State, upTo: number, le
   let state = start;
   while (state.version < upTo) {
     const page = await journal.read(state.runId, state.version);
-    const events = page.events.filter((event) => event.seq <= upTo);
-    events.forEach(checkKnown);
+    const events = page.events.filter((event) => event.seq <= upTo).map(atDoor);
     if (events.length === 0) break;
     if (leaveLast && (events.at(-1)?.seq ?? 0) >= upTo) return { state, tail: events };
     state = known(events.reduce(evolve, state));
@@ -38,11 +39,6 @@ export async function foldOn({ journal }: Stores, start: State, upTo: number, le
 }
 
 function known(state: State): State {
-  if (state.law > LAW) throw new Error(`Run ${state.runId} follows law ${state.law}, this build knows law ${LAW}; start a worker of the newer build.`);
+  knownLaw(state.runId, state.law);
   return state;
-}
-
-function checkKnown(event: RunEvent): void {
-  if (event.v <= EVENT_SCHEMA && knowsEvent(event.type)) return;
-  throw new Error(`Event ${event.seq} of run ${event.runId} (${String(event.type)}, schema ${event.v}) is newer than this build; start a worker of the newer build.`);
 }

@@ -6,8 +6,11 @@ import { canonical, sha256Hex, type Json } from '../core/canonical';
 import type { FreshRun } from '../core/commands';
 import { EVENT_SCHEMA } from '../core/events';
 import type { PlanPatch } from '../core/plan';
+import { evolve } from '../core/evolve';
 import { outlineByReference, parsePlan } from '../core/rules/planning';
 import type { RunInput, RunSpec } from '../core/run';
+import { LAW } from '../core/versions/laws';
+import { migrationOf } from '../core/versions/migrate';
 import type { Failure } from '../core/failure';
 import { redactJson, redactText, secretIn } from '../ports/redaction';
 import type { HandsDeps, KnownAgent } from './deps';
@@ -31,7 +34,8 @@ async function opened(deps: HandsDeps, input: RunInput): Promise<Opened> {
   if (head.epoch > epoch) return { kind: 'superseded', epoch: head.epoch };
   if (head.version === 0) return fresh(deps, input, row.title);
   const { state, tail } = await foldOn(deps, await startOf(deps, runId, head.version), head.version, true);
-  return { kind: 'restored', checkpoint: state.version > 0 ? state : null, tail, more: false };
+  const migrate = migrationOf(tail.reduce(evolve, state), { law: LAW, eventSchema: EVENT_SCHEMA, build: deps.build });
+  return { kind: 'restored', checkpoint: state.version > 0 ? state : null, tail, more: false, ...(migrate ? { migrate } : {}) };
 }
 
 async function fresh(deps: HandsDeps, input: RunInput, title: string): Promise<Opened> {
@@ -46,7 +50,7 @@ async function fresh(deps: HandsDeps, input: RunInput, title: string): Promise<O
   const run: FreshRun = {
     agent: manifest, pins: { ...await pinned(deps, agent), ...await modeOf(deps, spec) }, budget: { ...manifest.budget, ...spec.budget }, owner: redactJson(spec.owner),
     seed: sha256Hex(`${input.runId}|${input.inputDigest}`), title: redactText(title || agent.title(spec)), inputDigest: input.inputDigest, inputRef: input.inputRef,
-    ...(spec.parent ? { parent: spec.parent } : {}),
+    ...(spec.parent ? { parent: spec.parent } : {}), ...(LAW > 1 ? { law: LAW } : {}),
     ledgerIncarnation: await deps.ledger.incarnation(), plan: plan.patch, ...(secret === null ? {} : { refused: secretGiven(secret, input) }),
   };
   return { kind: 'fresh', fresh: run };

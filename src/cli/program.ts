@@ -6,10 +6,12 @@ import { addCallback } from './commands/callback';
 import { addDemo } from './commands/demo';
 import { addDev } from './commands/dev';
 import { addDoctor } from './commands/doctor';
+import { addMigrate } from './commands/migrate';
 import { addReplay } from './commands/replay';
 import { addRun } from './commands/run';
 import { addRunsAct } from './commands/runs-act';
 import { addRunsRead } from './commands/runs-read';
+import { addWorker } from './commands/worker';
 import { EXIT, EXIT_HELP } from './exit';
 
 /** All commands; `version` is the package's. Parsing throws CommanderError instead of ending the process. */
@@ -22,6 +24,7 @@ export function programOf(version: string): Command {
     .addHelpText('after', `\nData goes to stdout, messages to stderr; --json prints data as JSON, one value a line.\n\n${EXIT_HELP}`);
   addDemo(program);
   addDev(program);
+  addWorker(program);
   addRun(program);
   const runs = program.command('runs').description('list, look at and steer runs');
   addRunsRead(runs);
@@ -30,6 +33,7 @@ export function programOf(version: string): Command {
   addCallback(program);
   addArtifacts(program);
   addReplay(program);
+  addMigrate(program);
   addDoctor(program);
   return program;
 }

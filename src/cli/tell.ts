@@ -15,6 +15,7 @@ const outputOf = (output: Output): string => ('ref' in output ? `${output.ref.su
 
 const TELL: Teller = {
   RunCreated: (d) => `${d.agent.name} ${d.agent.version}: ${d.title}`,
+  RunMigrated: (d) => `to law ${d.law} and event schema ${d.eventSchema} by build ${d.build} (before: ${d.from.law}, ${d.from.eventSchema}, ${d.from.build})`,
   RunRestored: (d) => `epoch ${d.epoch}: ${d.why}`,
   ModelCallRequested: (d) => `${d.callId} ${d.purpose === 'plan' ? 'asks the planner' : `step ${d.stepId ?? ''}`}${again(d.attempt)}`,
   ModelCallSucceeded: (d) => `${d.callId}${d.usage.tokens > 0 ? ` ${count(d.usage.tokens, 'token')}` : ''}${d.text ? `: ${d.text}` : ''}`,

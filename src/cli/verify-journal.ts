@@ -2,11 +2,12 @@
 // checkpoint the folded state must be byte-equal (I10). The first fault is named by its event. Reads no store and no clock.
 import { canonical, digestOf, sha256Hex } from '../core/canonical';
 import { chainNext, chainStart } from '../core/chain';
-import { EVENT_SCHEMA, type RunEvent } from '../core/events';
-import { evolve, knowsEvent } from '../core/evolve';
+import type { RunEvent } from '../core/events';
+import { evolve } from '../core/evolve';
 import { initialState } from '../core/initial';
 import { isOver } from '../core/lookups';
 import { STATE_VERSION, type State } from '../core/state';
+import { atDoor, isNewer } from '../core/versions/door';
 import type { CheckpointRow } from '../ports/journal';
 
 export interface Judgement { ok: boolean; runId: string; events: number; checkpoints: number; digest: string; state: State; fault?: { seq: number; type: string; why: string } }
@@ -51,10 +52,12 @@ class Replay {
     for (const { version, stateVersion, ref } of checkpoints) if (stateVersion === STATE_VERSION) this.wanted.set(version, ref.sha256);
   }
 
-  take({ event, chain }: ReplayedEvent): void {
-    this.envelope(event);
-    this.chain = chainNext(this.chain, event);
-    if (chain !== undefined && chain !== this.chain) throw this.fault(event, 'its content, or that of an event left out before it, is not what was exported');
+  take({ event: written, chain }: ReplayedEvent): void {
+    this.envelope(written);
+    // The chain covers what was written, whatever it is brought to here.
+    this.chain = chainNext(this.chain, written);
+    if (chain !== undefined && chain !== this.chain) throw this.fault(written, 'its content, or that of an event left out before it, is not what was exported');
+    const event = this.known(written);
     if (isOver(this.state)) throw this.fault(event, 'it stands after the end of the run');
     const before = this.state;
     this.state = evolve(before, event);
@@ -78,8 +81,6 @@ class Replay {
     const expected = this.state.version + 1;
     if (event.seq !== expected) throw this.fault(event, `its number is ${event.seq}, and ${expected} must follow ${this.state.version}`);
     if (event.runId !== this.runId) throw this.fault(event, `it belongs to run ${event.runId}`);
-    if (!knowsEvent(event.type)) throw this.fault(event, 'this build does not know its type; replay it with the build that wrote it');
-    if (event.v > EVENT_SCHEMA) throw this.fault(event, `its schema is ${event.v}, and this build knows ${EVENT_SCHEMA}`);
     if (!Number.isFinite(event.at) || event.at < this.state.at) throw this.fault(event, 'its time is before the time of the event before it');
     if (!event.causationId || !event.correlationId || !event.actor?.id) throw this.fault(event, 'its envelope lacks a cause, a thread or an actor');
     const key = event.idempotencyKey;
@@ -87,6 +88,15 @@ class Replay {
     const first = this.keys.get(key);
     if (first !== undefined) throw this.fault(event, `its idempotency key ${key} stands on event ${first} already`);
     this.keys.set(key, event.seq);
+  }
+
+  private known(written: RunEvent): RunEvent {
+    try {
+      return atDoor(written);
+    } catch (error) {
+      if (isNewer(error)) throw this.fault(written, 'a newer build wrote it; replay it with that build');
+      throw error;
+    }
   }
 
   close(): void {

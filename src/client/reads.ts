@@ -7,6 +7,7 @@ import type { RunEvent } from '../core/events';
 import { initialState } from '../core/initial';
 import type { RunRow, WaitRow } from '../core/row';
 import type { State } from '../core/state';
+import { knownLaw } from '../core/versions/door';
 import type { ListQuery } from '../ports/journal';
 import { isOver } from './start';
 import { ClientError, type ClientStores } from './types';
@@ -43,11 +44,12 @@ export async function* eventsOf({ journal }: ClientStores, runId: string, after 
   }
 }
 
-/** State of a run, folded from its newest readable checkpoint and the events after it. */
+/** State of a run, folded from its newest readable checkpoint and the events after it. Throws NewerBuild for one that a newer build carried on. */
 export async function stateOf(stores: ClientStores, runId: string): Promise<State> {
   await rowOf(stores, runId);
   let state = (await checkpointState(stores, runId)) ?? initialState(runId);
   for await (const event of eventsOf(stores, runId, state.version)) state = evolve(state, event);
+  knownLaw(runId, state.law);
   return state;
 }
 

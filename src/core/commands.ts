@@ -14,13 +14,20 @@ export interface FreshRun {
   /** The declared plan, read and normalised; null when the planner makes it. */
   plan: PlanPatch | null;
   parent?: ParentLink;
+  /** The law that it follows; left out: 1. */
+  law?: number;
   /** Why the run ends before anything is done; its plan is then null. */
   refused?: Failure;
 }
 
+/** What a run is raised to, and the build that does it. */
+export interface Migration { law: number; eventSchema: number; build: string }
+
 export type Command =
   | { type: 'Start'; runId: string; epoch: number; fresh: FreshRun }
   | { type: 'Restore'; epoch: number; executionId: string; why: string }
+  /** A generation begins on a build that knows a newer law or event schema than the run has. */
+  | { type: 'Migrate'; migration: Migration }
   | { type: 'ModelReturned'; callId: string; attempt: number; result: ModelResult }
   | { type: 'PrepareReturned'; stepId: string; n: number; result: PrepareResult }
   | { type: 'CallReturned'; callId: string; attempt: number; result: CallResult }
@@ -41,6 +48,7 @@ export function identityOf(command: Command): string {
   switch (command.type) {
     case 'Start': return 'start';
     case 'Restore': return `restore:${command.epoch}`;
+    case 'Migrate': return `migrate:${command.migration.law}.${command.migration.eventSchema}`;
     case 'ModelReturned': return `model:${command.callId}#${command.attempt}`;
     case 'PrepareReturned': return `prepare:${command.stepId}#${command.n}`;
     case 'CallReturned': return `call:${command.callId}#${command.attempt}`;

@@ -3,7 +3,6 @@
 import { type Decision, answer, draft, nothing, only, refuse } from './draft';
 import { digestOf } from './canonical';
 import type { Command } from './commands';
-import { EVENT_SCHEMA } from './events';
 import type { Message } from './message';
 import { approve, reject } from './rules/approvals';
 import { judged } from './rules/authority';
@@ -17,7 +16,8 @@ import * as people from './rules/people';
 import { checkPatch } from './rules/planning';
 import { gateReturned } from './rules/recovery';
 import { answerQuestion } from './rules/waits';
-import { LAW, type State } from './state';
+import type { State } from './state';
+import { migrate } from './versions/migrate';
 
 export function decide(state: State, command: Command, now: number): Decision {
   if (command.type === 'Start') return start(state, command);
@@ -26,6 +26,7 @@ export function decide(state: State, command: Command, now: number): Decision {
   if (state.end) return nothing;
   switch (command.type) {
     case 'Restore': return command.epoch > state.epoch ? only([draft('RunRestored', { epoch: command.epoch, executionId: command.executionId, why: command.why })]) : nothing;
+    case 'Migrate': return migrate(state, command.migration);
     case 'ModelReturned': return modelReturned(state, command.callId, command.attempt, command.result, now);
     case 'PrepareReturned': return prepareReturned(state, command.stepId, command.n, command.result, now);
     case 'CallReturned': return callReturned(state, command.callId, command.attempt, command.result, now);
@@ -41,9 +42,9 @@ export function decide(state: State, command: Command, now: number): Decision {
 
 function start(state: State, command: Extract<Command, { type: 'Start' }>): Decision {
   if (state.version > 0) return nothing;
-  const { plan, refused, ...fresh } = command.fresh;
+  const { plan, refused, law = 1, ...fresh } = command.fresh;
   const agent = { ...fresh.agent, planner: plan ? 'declared' as const : fresh.agent.planner };
-  const created = draft('RunCreated', { epoch: command.epoch, law: LAW, ...fresh, agent, pins: { ...fresh.pins, eventSchema: EVENT_SCHEMA } });
+  const created = draft('RunCreated', { epoch: command.epoch, law, ...fresh, agent });
   if (refused) return only([created, draft('RunFailed', { failure: refused, artifacts: [] })]);
   if (!plan && agent.planner === 'model') return only([created]);
   if (!plan) return only([created, draft('RunFailed', { failure: { class: 'argument', code: 'no-plan', message: `Agent ${agent.name} needs a declared plan; start the run with one.` }, artifacts: [] })]);

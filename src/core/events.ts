@@ -6,7 +6,7 @@ import type { Actor, AgentManifest, ArtifactRef, Budget, Output, ParentLink, Pin
 import type { MessageAnswer } from './message';
 import type { OnDeadline, PlanEnd, StepOutline } from './plan';
 
-/** Version of the event schema that this build writes. */
+/** Version of the event schema that this build writes; older ones are brought to it by core/versions/upcasters.ts. */
 export const EVENT_SCHEMA = 1;
 
 export type ApproverRule = {
@@ -44,6 +44,8 @@ export interface EventData {
     inputDigest: string; inputRef: ArtifactRef; title: string; ledgerIncarnation: string; parent?: ParentLink;
   };
   RunRestored: { epoch: number; executionId: string; why: string };
+  /** A generation began on a build with a newer law or newer event shapes: from here on the run follows them. Always the first event of it. */
+  RunMigrated: { law: number; eventSchema: number; build: string; from: { law: number; eventSchema: number; build: string } };
 
   ModelCallRequested: { callId: string; callSeq: number; attempt: number; purpose: 'plan' | 'step'; stepId?: string; reserved: Usage };
   ModelCallSucceeded: { callId: string; attempt: number; usage: Usage; output?: Output; text?: string };

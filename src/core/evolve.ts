@@ -15,7 +15,7 @@ import type { State } from './state';
 const same = (state: State): State => state;
 
 const FOLDS: { [T in EventType]: Fold<T> } = {
-  RunCreated: run.runCreated, RunRestored: run.runRestored,
+  RunCreated: run.runCreated, RunRestored: run.runRestored, RunMigrated: run.runMigrated,
   ModelCallRequested: calls.modelCallRequested, ModelCallSucceeded: calls.modelCallSucceeded, ModelCallFailed: calls.modelCallFailed,
   PlanAccepted: plan.planAccepted, PlanRejected: plan.planRejected,
   CallPrepared: calls.callPrepared, ToolCallRequested: calls.toolCallRequested, ToolCallSucceeded: calls.toolCallSucceeded,

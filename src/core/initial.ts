@@ -2,7 +2,8 @@
 // Holds no rule.
 import { NO_USAGE } from './rules/budgets';
 import { CONDUCTOR, type ArtifactRef } from './run';
-import { LAW, STATE_VERSION, type State } from './state';
+import { STATE_VERSION, type State } from './state';
+import { LAW } from './versions/laws';
 
 const NO_REF: ArtifactRef = { sha256: '', bytes: 0, mediaType: 'application/octet-stream', summary: '' };
 

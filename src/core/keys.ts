@@ -45,6 +45,9 @@ export function fractionOf(seed: string, position: string): number {
   return parseInt(sha256Hex(`${seed}|${position}`).slice(0, 8), 16) / 0x1_0000_0000;
 }
 
+/** A tool by its contract, name and major version: `publish@2`. Two of them stand side by side in one configuration. */
+export const contractOf = (name: string, version: string): string => `${name}@${majorOf(version)}`;
+
 /** The integer major of a semver version, e.g. `2` of `2.4.1`. */
 export function majorOf(version: string): number {
   return Number.parseInt(version.split('.')[0] ?? '0', 10) || 0;

@@ -28,6 +28,16 @@ export function toolOf(state: State, name: string): ToolManifest | undefined {
   return state.agent.tools.find((tool) => tool.name === name);
 }
 
+/** Contracts of the tools that steps still to be done call, that open calls need, and that a planner may still ask for. */
+export function toolsAhead(state: State): ToolManifest[] {
+  if (state.end) return [];
+  if (state.agent.planner === 'model' && !state.plan.done) return state.agent.tools;
+  const names = new Set([
+    ...state.steps.flatMap((step) => (step.action.type === 'tool' && !isSettled(step) ? [step.action.tool] : [])), ...callsOf(state).map((call) => call.tool),
+  ]);
+  return state.agent.tools.filter(({ name }) => names.has(name));
+}
+
 export const isSettled = (step: StepState): boolean => step.status === 'done' || step.status === 'failed' || step.status === 'skipped';
 
 /** Nobody has said stop, and nothing waits for a person before the run as a whole may go on. */

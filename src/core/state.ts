@@ -10,8 +10,6 @@ import type { Actor, AgentManifest, ArtifactRef, Budget, Effect, Output, ParentL
 
 /** Version of the shape of State; checkpoints of another version are ignored and the run is folded from its start. */
 export const STATE_VERSION = 1;
-/** The version of the rules that new runs are created with. */
-export const LAW = 1;
 
 export type StepStatus = 'pending' | 'active' | 'done' | 'failed' | 'skipped';
 

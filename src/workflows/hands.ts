@@ -3,13 +3,14 @@
 // I8: model, prepare and call run once; only idempotent plumbing is retried by Temporal. Owns no decision.
 import { proxyActivities, proxyLocalActivities, type ActivityOptions } from '@temporalio/workflow';
 import type { Hands } from '../activities/types';
+import { NEWER } from '../core/versions/door';
 
 const cancellationType = 'WAIT_CANCELLATION_COMPLETED' as const;
 
 /** A local activity of 1 s, 2 s over all: what is slower must not hold the workflow task. */
 export const quick = proxyLocalActivities<Pick<Hands, 'open' | 'read' | 'append' | 'verify'>>({
   startToCloseTimeout: '1s', scheduleToCloseTimeout: '2s', cancellationType,
-  retry: { maximumAttempts: 2, initialInterval: '100ms' },
+  retry: { maximumAttempts: 2, initialInterval: '100ms', nonRetryableErrorTypes: [NEWER] },
 });
 
 /** Plumbing that waits out an outage: its attempts add no history and hold no slot while they wait. */

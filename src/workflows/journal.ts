@@ -8,6 +8,7 @@ import { evolve } from '../core/evolve';
 import { initialState } from '../core/initial';
 import type { RunInput } from '../core/run';
 import type { State } from '../core/state';
+import { atDoor, isNewer, knownLaw, knownState, NewerBuild } from '../core/versions/door';
 import type { AppendAnswer, AppendRequest } from '../core/append';
 import { patient, quick } from './hands';
 
@@ -17,6 +18,8 @@ async function reach<T>(name: keyof Plumbing, ask: (hands: Plumbing) => Promise<
   try {
     return await ask(quick as unknown as Plumbing);
   } catch (error) {
+    // Nothing of this build may come into the history of the run: the workflow task fails, and is tried again until a worker can.
+    if (isNewer(error)) throw new NewerBuild(wordsOf(error));
     log.warn('the store did not answer in time; asking again with patience', { activity: name, error: String(error) });
     return ask(patient as unknown as Plumbing);
   }
@@ -28,19 +31,29 @@ export const append = (request: AppendRequest): Promise<AppendAnswer> => reach('
 
 /** Folds `tail` and, while the journal has `more`, what follows it. */
 export async function foldTail(state: State, tail: readonly RunEvent[], more: boolean): Promise<State> {
-  let folded = tail.reduce(evolve, state);
+  let folded = tail.map(atDoor).reduce(evolve, state);
   let left = more;
   while (left) {
     const { runId, version } = folded;
     const page = await reach('read', (hands) => hands.read({ runId, after: version }));
-    folded = page.events.reduce(evolve, folded);
+    folded = page.events.map(atDoor).reduce(evolve, folded);
     left = page.more && page.events.length > 0;
   }
   return folded;
 }
 
-/** The state that `open` found: a checkpoint and what came after it. */
+/** The state that `open` found: a checkpoint and what came after it. Throws NewerBuild when a newer build answered `open`. */
 export async function stateOf(runId: string, opened: OpenAnswer): Promise<State> {
-  const start = opened.kind === 'restored' && opened.checkpoint ? opened.checkpoint : initialState(runId);
-  return opened.kind === 'restored' ? foldTail(start, opened.tail, opened.more) : start;
+  if (opened.kind === 'fresh') knownLaw(runId, opened.fresh.law ?? 1);
+  if (opened.kind !== 'restored') return initialState(runId);
+  knownLaw(runId, opened.migrate?.law ?? 1);
+  const state = await foldTail(opened.checkpoint ? knownState(opened.checkpoint) : initialState(runId), opened.tail, opened.more);
+  knownLaw(runId, state.law);
+  return state;
+}
+
+/** What the activity said, without Temporal's words around it. */
+function wordsOf(error: unknown): string {
+  const { cause, message } = error as { cause?: unknown; message?: string };
+  return cause instanceof Error ? wordsOf(cause) : message ?? String(error);
 }

@@ -24,6 +24,9 @@ export class Rolling {
   /** Another execution carried the journal on: this one must go, whatever is in flight. */
   private behind = false;
 
+  /** Seen at the start, the sign of a newer deployment version says nothing new: this generation is where it should be, or cannot be. */
+  private readonly movedBefore = workflowInfo().targetWorkerDeploymentVersionChanged;
+
   constructor(private readonly limits: WorkerFacts['limits'], private readonly inbox: Inbox, private readonly flights: Flights) {}
 
   /** Counts an Update; true when this execution takes no more of them. */
@@ -50,7 +53,12 @@ export class Rolling {
   }
 
   private soft(): boolean {
-    return workflowInfo().historyLength > this.limits.softEvents || workflowInfo().continueAsNewSuggested;
+    return workflowInfo().historyLength > this.limits.softEvents || workflowInfo().continueAsNewSuggested || this.moves();
+  }
+
+  /** Another deployment version has become current: the next generation begins there. */
+  private moves(): boolean {
+    return workflowInfo().targetWorkerDeploymentVersionChanged && !this.movedBefore;
   }
 
   private hard(): boolean {

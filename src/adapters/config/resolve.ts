@@ -5,6 +5,7 @@ import path from 'node:path';
 import type { AgentConfig, Config } from '../../config';
 import type { Json } from '../../core/canonical';
 import { ToolError } from '../../core/failure';
+import { contractOf, majorOf } from '../../core/keys';
 import type { AgentManifest, RunSpec } from '../../core/run';
 import type { ToolDefinition } from '../../ports/tool';
 import type { Price } from '../models/prices';
@@ -19,27 +20,43 @@ export function resolveAgents(config: Config, defaultModel: string | null, price
   return new Map(config.agents.map((agent) => [agent.name, resolveAgent(agent, config, defaultModel, priceOf)]));
 }
 
-/** The tools of the configuration and the built-in ones, by name. `children`: how `run_agent` starts runs; without it, it is only shown. */
-export function toolsByName({ tools }: Config, children?: RunAgentDeps): ReadonlyMap<string, ToolDefinition> {
-  return new Map([...tools, readArtifact as ToolDefinition, runAgent(children)].map((tool) => [tool.name, tool]));
+/** The tools of the configuration and the built-in ones, by name: of several major versions the newest. `children`: how `run_agent` starts runs; without it, it is only shown. */
+export function toolsByName(config: Config, children?: RunAgentDeps): ReadonlyMap<string, ToolDefinition> {
+  const newest = new Map<string, ToolDefinition>();
+  for (const tool of everyTool(config, children)) if (majorOf(tool.version) > majorOf(newest.get(tool.name)?.version ?? '-1')) newest.set(tool.name, tool);
+  return newest;
 }
+
+/** The same by contract, `name@major`: several major versions of a tool stand side by side, and a run calls the one that it is pinned to. */
+export function toolsByContract(config: Config, children?: RunAgentDeps): ReadonlyMap<string, ToolDefinition> {
+  return new Map(everyTool(config, children).map((tool) => [contractOf(tool.name, tool.version), tool]));
+}
+
+const everyTool = ({ tools }: Config, children?: RunAgentDeps): ToolDefinition[] => [...tools, readArtifact as ToolDefinition, runAgent(children)];
 
 function resolveAgent(agent: AgentConfig, config: Config, defaultModel: string | null, priceOf: (model: string) => Price | null): ResolvedAgent {
   const model = agent.model ?? defaultModel;
   const price = model === null ? null : priceOf(model);
-  const wanted = agent.tools && new Set(agent.tools);
-  // A planning model is shown large results in part: it can always read on, whatever tools it has.
-  if (agent.planner === 'model') wanted?.add(readArtifact.name);
   return {
     manifest: {
       name: agent.name, version: agent.version, planner: agent.planner, model, ...(price ? { price } : {}),
-      tools: [...toolsByName(config).values()].filter((tool) => (wanted ? wanted.has(tool.name) : tool.name !== RUN_AGENT)).map(toolManifest),
+      tools: toolsOfAgent(agent, config).map(toolManifest),
       budget: agent.budget ?? {}, maxParallel: agent.maxParallel ?? 4, maxRejectedPlans: agent.maxRejectedPlans ?? 3,
       maxOutputTokens: agent.maxOutputTokens ?? 4_096, maxInputTokens: agent.maxInputTokens ?? 32_768,
     },
     prompts: agent.prompts ?? {},
     title: (spec) => (agent.title?.(spec) ?? titleOf(spec)).slice(0, 200),
   };
+}
+
+/** In the order of the configuration. A plain name means the newest major version, `name@2` that one. */
+function toolsOfAgent({ tools, planner }: AgentConfig, config: Config): ToolDefinition[] {
+  const newest = [...toolsByName(config).values()];
+  if (!tools) return newest.filter(({ name }) => name !== RUN_AGENT);
+  // A planning model is shown large results in part: it can always read on, whatever tools it has.
+  const wanted = new Set(planner === 'model' ? [...tools, readArtifact.name] : tools);
+  const older = [...toolsByContract(config)].flatMap(([contract, tool]) => (wanted.has(contract) ? [tool] : []));
+  return [...newest.filter(({ name }) => wanted.has(name) && !older.some((tool) => tool.name === name)), ...older];
 }
 
 function titleOf({ agent, input, plan }: RunSpec): string {

@@ -5,6 +5,7 @@ import path from 'node:path';
 import type { ArtifactsPort } from '../../ports/artifacts';
 import type { JournalPort } from '../../ports/journal';
 import type { LedgerPort } from '../../ports/ledger';
+import { upcasting } from '../../ports/upcasting';
 import { openArtifactsFolder } from './artifacts-folder';
 import { portsOf } from './sqlite/ports';
 import { StoreThread } from './sqlite/thread-client';
@@ -37,8 +38,8 @@ export async function openStores({ stateDir, mustExist = false, patienceMs = 10_
   }
   const artifacts = await openArtifactsFolder(path.join(folder, 'artifacts'));
   const thread = await StoreThread.start({ file, mark: path.join(folder, 'ledger.mark'), patienceMs });
-  const ports = portsOf(thread);
-  return { ...ports, artifacts, close: () => thread.close() };
+  const { journal, ledger } = portsOf(thread);
+  return { journal: upcasting(journal), ledger, artifacts, close: () => thread.close() };
 }
 
 /**

@@ -1,7 +1,6 @@
 // `longhaul dev`: server, services and worker as separate processes until Ctrl-C; all state stays, the next start goes on.
-// `longhaul worker`: the worker alone, in this process. `longhaul temporal`: Temporal's own command line on this server.
+// `longhaul temporal`: Temporal's own command line on this server.
 import { spawn } from 'node:child_process';
-import path from 'node:path';
 import type { Command } from 'commander';
 import { isOver } from '../../client/start';
 import { act } from '../act';
@@ -11,7 +10,6 @@ import { onLauncherGone } from '../launcher';
 import { firstRuns } from '../next';
 import type { Place } from '../place';
 import { command, json, say } from '../print';
-import type { CallbackDoor } from '../callback-door';
 import type { Supervised } from '../dev/supervisor';
 
 /** Signals that ask this process to stop. */
@@ -63,51 +61,6 @@ function interrupted(): Promise<void> {
   });
 }
 
-interface WorkerOptions extends CommonOptions { production?: boolean; callbacks?: string; logFile?: string; logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
-
-async function worker(place: Place, options: WorkerOptions): Promise<void> {
-  place.writable();
-  // Configurations may keep files beside the stores.
-  process.env.LONGHAUL_STATE_DIR = place.stateDir;
-  const { config, file } = await place.config();
-  const { guardStreams } = await import('../../adapters/secrets/streams');
-  guardStreams();
-  const at = await place.server();
-  const { startWorker } = await import('../../worker');
-  const door = options.callbacks === undefined ? null : await callbackDoor(place, portOf('--callbacks', options.callbacks));
-  const { apiKey, address = at.address, ...rest } = at.connectionOptions;
-  const connection = { ...rest, address, ...(apiKey === undefined ? {} : { apiKey: typeof apiKey === 'function' ? apiKey() : apiKey }) };
-  const running = await startWorker({
-    config, configFile: file, stateDir: place.stateDir, folder: path.dirname(file), connection, namespace: at.namespace, taskQueue: place.taskQueue, logFile: options.logFile, logLevel: options.logLevel, production: options.production,
-  }).catch(async (error: unknown) => {
-    await door?.close();
-    throw error;
-  });
-  // The supervisor is gone: so is this worker.
-  const orphaned = (): void => running.shutdown();
-  process.once('disconnect', orphaned);
-  const ended = running.run();
-  process.send?.({ ready: true });
-  say(`Worker ${process.pid} polls "${place.taskQueue}" at ${at.address}, agents: ${config.agents.map((agent) => agent.name).join(', ')}${running.mode === 'production' ? '; production: decisions are signed' : ''}. Ctrl-C stops it; runs wait.`);
-  if (door) say(`Callbacks ${door.url}`);
-  try {
-    await ended;
-  } finally {
-    await door?.close();
-    // The open channel would keep this process alive.
-    process.removeListener('disconnect', orphaned);
-    if (process.connected) process.disconnect();
-  }
-}
-
-/** Where programs on this machine call back; tools of this worker find it as the service `callbacks`. */
-async function callbackDoor(place: Place, port: number): Promise<CallbackDoor> {
-  const { openCallbackDoor } = await import('../callback-door');
-  const door = await openCallbackDoor(() => place.client(), port).catch((error: unknown) => { throw new Stop(EXIT.error, `Port ${port} of 127.0.0.1 cannot be opened for callbacks (${(error as NodeJS.ErrnoException).code ?? String(error)}); give --callbacks another, or 0 for any free one.`); });
-  process.env.LONGHAUL_SERVICE_CALLBACKS ??= door.url;
-  return door;
-}
-
 /** Runs Temporal's own binary; its exit code is ours. */
 async function temporal(place: Place, args: string[], _options: CommonOptions): Promise<number> {
   const [{ devAddress, givenAddress }, { findTemporal }] = [await import('../../adapters/temporal/address'), await import('../../adapters/temporal/find-binary')];
@@ -125,17 +78,12 @@ async function temporal(place: Place, args: string[], _options: CommonOptions): 
   });
 }
 
-/** Adds `dev`, `worker` and `temporal`. */
+/** Adds `dev` and `temporal`. */
 export function addDev(program: Command): void {
   reaching(program.command('dev').description('start server, services and worker for this folder; Ctrl-C stops them, state stays'))
     .option('--port <n>', 'port of the server where none is kept yet; 0 for any free one', '7233')
     .option('--ui-port <n>', 'port of the Web UI where none is kept yet; 0 for any free one', '8233')
     .action(act(dev, ([options]) => options));
-  reaching(program.command('worker').description('run one worker in this process'))
-    .option('--production', 'runs that begin here take signed decisions only about manual and irreversible effects (also: mode in the configuration, LONGHAUL_MODE=production)')
-    .option('--callbacks <port>', 'take callbacks over HTTP on this port of 127.0.0.1; 0 for any free one (`dev` does so by itself)')
-    .option('--log-file <file>', 'log to a file instead of stderr').option('--log-level <level>', 'debug, info, warn, error or silent', 'info')
-    .action(act(worker, ([options]) => options));
   // Everything after `temporal` is for Temporal's own program, options too.
   program.command('temporal').argument('[args...]').description("Temporal's own command line, pointed at the server of this folder")
     .option('--state-dir <dir>', 'folder whose server is meant; stands before the arguments')

@@ -26,6 +26,9 @@ export const runRestored: Fold<'RunRestored'> = (state, { data, at }) => {
   return lookAtOnce({ ...state, epoch: data.epoch, calls, reserved }, at);
 };
 
+/** Only the versions change: what the new law makes of the run is decided from here on. */
+export const runMigrated: Fold<'RunMigrated'> = (state, { data }) => ({ ...state, law: data.law, pins: { ...state.pins, build: data.build, eventSchema: data.eventSchema } });
+
 export const factConfirmed: Fold<'FactConfirmed'> = (state, { data }) => ({ ...state, facts: keep(state.facts, 'key', { key: data.key, value: data.value, source: data.source }, CAPS.facts) });
 
 export const artifactProduced: Fold<'ArtifactProduced'> = (state, { data }) => ({ ...state, artifacts: last([...state.artifacts, data], CAPS.artifacts) });
