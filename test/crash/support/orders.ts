@@ -23,7 +23,7 @@ export function orderOf(seed: number): Order {
   // Who refuses a call refuses the very same call beside it as well, and a run of which nothing is left has failed: one of two at most.
   const verdicts = chance.shuffled(['approve', same ? 'edit' : chance.pick(['edit', 'reject', 'approve'] as const)] as const);
   const wait = (stepId: string, kind: Kind, i: number): Wait => ({ stepId, kind, text: same ? 'the same' : `text of ${stepId}`, verdict: verdicts[i] ?? 'approve', word: `word ${chance.int(0, 1e9)} for ${stepId}` });
-  return { seed, waits: [wait('a', first, 0), wait('b', second, 1)], place: chance.pick(PLACES), delayMs: chance.int(0, 110) };
+  return { seed, waits: [wait('a', first, 0), wait('b', second, 1)], place: chance.pick(PLACES), delayMs: chance.int(0, 400) };
 }
 
 export const planOf = ({ waits }: Order): object => ({
