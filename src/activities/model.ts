@@ -21,6 +21,8 @@ import { stepMessages } from './model-step';
 import { readJson, storeOutput } from './outputs';
 import { proposalOf, referred, type Proposal } from './proposal';
 import { PROPOSE_PLAN } from './proposed-plan';
+import { RecentEvents } from './recent-events';
+import { StoredAnswers } from './stored-answers';
 import { readTranscript, type Transcript } from './transcript';
 
 /** What the composition root hands in. */
@@ -39,7 +41,8 @@ type Activity = (asked: Asked<ModelNeed>, hands: { signal: AbortSignal }) => Pro
 
 /** Makes the activity. The prompts are those pinned in the run: JSON of texts by name; `system` and `plan` are the planner's. */
 export function makeModel(given: ModelDeps): Activity {
-  const deps = { ...given, artifacts: guardedArtifacts(given.artifacts) };
+  const artifacts = guardedArtifacts(given.artifacts);
+  const deps = { ...given, artifacts, recent: new RecentEvents(given.journal), answers: new StoredAnswers(artifacts) };
   return async (asked, { signal }) => {
     try {
       const transcript = await readTranscript(deps, asked.runId, asked.need.upTo);

@@ -3,33 +3,24 @@
 // turns, notes of people, a plan declared at the start) comes from the state and from the head of the journal.
 import type { RunEvent } from '../core/events';
 import { foldOn, startOf, type Stores } from './fold-journal';
-import { MAX_TURNS, take, type Reading } from './transcript';
+import { MAX_TURNS, take, type Reading, type Sources } from './transcript';
 
+/** Events in which a run is created and a declared plan begins. */
+const HEAD = 8;
 /** Events that are read back at first. */
 const WINDOW = 2_048;
 
 /** Reads up to version `upTo` into `reading`. The same version gives the same, whatever checkpoints there are. */
-export async function readEvents(stores: Stores, runId: string, upTo: number, reading: Reading): Promise<void> {
+export async function readEvents(sources: Sources, runId: string, upTo: number, reading: Reading): Promise<void> {
   for (let size = WINDOW; size < upTo; size *= 2) {
-    const events = await eventsOf(stores, runId, upTo - size, upTo);
+    const events = await sources.recent.of(runId, upTo - size, upTo);
     const first = firstOf(events);
     if (first === null) continue;
-    await before(stores, runId, first, upTo, reading);
+    await before(sources, runId, first, upTo, reading);
     for (const event of events) if (event.seq >= first) take(reading, event);
     return;
   }
-  for (const event of await eventsOf(stores, runId, 0, upTo)) take(reading, event);
-}
-
-async function eventsOf({ journal }: Stores, runId: string, after: number, upTo: number): Promise<RunEvent[]> {
-  const events: RunEvent[] = [];
-  for (let from = after, more = true; more && from < upTo; ) {
-    const page = await journal.read(runId, from);
-    events.push(...page.events.filter(({ seq }) => seq <= upTo));
-    from = page.events.at(-1)?.seq ?? upTo;
-    more = page.more;
-  }
-  return events;
+  for (const event of await sources.recent.of(runId, 0, upTo)) take(reading, event);
 }
 
 /** Where the last MAX_TURNS answered turns begin; null when there are fewer. */
@@ -59,7 +50,7 @@ async function before(stores: Stores, runId: string, first: number, upTo: number
 async function head({ journal }: Stores, runId: string, first: number, reading: Reading): Promise<void> {
   const open = (): boolean => reading.declared.some(({ id }) => reading.steps.get(id)?.is === 'open');
   for (let after = 0, more = true; more && (after === 0 || open()); ) {
-    const page = await journal.read(runId, after);
+    const page = await journal.read(runId, after, after === 0 ? HEAD : undefined);
     for (const event of page.events) if (event.seq < first && SETS_OUT.has(event.type) && !isTurns(event)) take(reading, event);
     after = page.events.at(-1)?.seq ?? first;
     more = page.more && after < first - 1;

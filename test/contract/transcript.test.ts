@@ -7,6 +7,8 @@ import { initialState } from '../../src/core/initial';
 import { NO_USAGE } from '../../src/core/rules/budgets';
 import type { StepOutline } from '../../src/core/plan';
 import { STATE_VERSION } from '../../src/core/state';
+import { RecentEvents } from '../../src/activities/recent-events';
+import { StoredAnswers } from '../../src/activities/stored-answers';
 import { MAX_TURNS, readTranscript } from '../../src/activities/transcript';
 import { ann, refOf, rowFor } from '../../src/testing/contracts/samples';
 import type { StoresUnderTest } from '../../src/testing/contracts/suite';
@@ -55,6 +57,12 @@ async function store(all: RunEvent[], at: number[] = []): Promise<void> {
   }
 }
 
+/** What follows version `from`. */
+async function append(all: RunEvent[], from: number): Promise<void> {
+  const [{ runId }] = all as [RunEvent];
+  await under.stores.journal.append({ runId, epoch: 0, executionId: 'x1', expectedVersion: from, events: all.slice(from), row: rowFor(runId, { status: 'running', version: all.length }) });
+}
+
 /** The transcript up to a version, and how many events were read for it. */
 async function told(runId: string, upTo: number) {
   let read = 0;
@@ -63,7 +71,10 @@ async function told(runId: string, upTo: number) {
     read += page.events.length;
     return page;
   } };
-  return { transcript: await readTranscript({ journal, artifacts: under.stores.artifacts, log: () => undefined }, runId, upTo), read: () => read };
+  const { artifacts } = under.stores;
+  const sources = { journal, artifacts, log: () => undefined, recent: new RecentEvents(journal), answers: new StoredAnswers(artifacts) };
+  const transcript = await readTranscript(sources, runId, upTo);
+  return { transcript, sources, read: () => read };
 }
 
 test('of a long run the newest turns are told, with the goal, the plan of the start, old notes and the number of turns left out', async () => {
@@ -101,4 +112,21 @@ test('a run of fewer turns than are told is told whole', async () => {
   await store(all);
   const { transcript } = await told('short', all.length);
   expect([transcript.turns.length, transcript.olderTurns, transcript.turns[2]?.notes]).toEqual([150, 0, ['Note from ann: note 3']]);
+});
+
+test('the next turn reads what the last one added, and hears of a journal that was put back', async () => {
+  const all = events('r', 1_000);
+  await store(all.slice(0, 3_990), [3_980]);
+  const { sources, read } = await told('r', 3_986);
+  const before = read();
+  await append(all, 3_990);
+  expect((await readTranscript(sources, 'r', 4_000)).turns.at(-1)?.answer.text).toBe('turn 999');
+  expect(read() - before).toBeLessThan(100);
+
+  await under.close();
+  under = await embedded();
+  const other = events('r', 1_000).map((event) => (event.type === 'ModelCallSucceeded' ? { ...event, data: { ...event.data, text: 'otherwise' } } : event.type === 'StepCompleted' ? { ...event, at: event.at + 1 } : event));
+  await store(other as RunEvent[], [3_980]);
+  const moved = { ...sources, journal: under.stores.journal, recent: Object.assign(sources.recent, { journal: under.stores.journal }) };
+  expect((await readTranscript(moved, 'r', 4_002)).turns.at(-1)?.answer.text).toBe('otherwise');
 });
