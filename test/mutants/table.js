@@ -8,7 +8,7 @@ const journal = { file: 'test/contract/journal-sqlite.test.ts', suite: 'src/test
 const hands = { file: 'test/contract/hands-call.test.ts' };
 const gate = { file: 'test/contract/hands-look.test.ts' };
 const recovery = { file: 'test/core/recovery.test.ts' };
-const LEDGER = 'src/adapters/stores/sqlite/ledger-writes.ts';
+const LEDGER = 'src/adapters/stores/sql/ledger-writes.ts';
 const CALL = 'src/activities/call.ts';
 const RUNNER = 'src/activities/runner.ts';
 
@@ -81,7 +81,7 @@ module.exports = [
   },
   {
     id: 'old-copy-trusted', what: 'no claim in a ledger that was put back counts as never claimed', file: LEDGER,
-    find: 'awaited.incarnation === incarnationOf(db) ? take', replace: "awaited.incarnation !== '' ? take",
+    find: 'return awaited.incarnation === (yield* incarnationOf()) ?', replace: "return awaited.incarnation !== '' ?",
     test: { ...ledger, name: 'a call that was requested under another ledger proves nothing by the lack of a claim here' },
   },
   {
@@ -111,11 +111,11 @@ module.exports = [
   },
   {
     id: 'mismatch-is-new', what: 'other arguments under a key count as a new call', file: LEDGER,
-    find: "if (row.argsDigest !== request.argsDigest) return { kind: 'mismatch', argsDigest: row.argsDigest };", replace: 'if (row.argsDigest !== request.argsDigest) return take(db, request, null);',
+    find: "if (row.argsDigest !== request.argsDigest) return { kind: 'mismatch', argsDigest: row.argsDigest };", replace: 'if (row.argsDigest !== request.argsDigest) return yield* take(request, null);',
     test: { ...ledger, name: 'R4.2 other arguments under a key are a mismatch in every state' },
   },
   {
-    id: 'epoch-ignored-in-append', what: 'an execution that was replaced appends', file: 'src/adapters/stores/sqlite/journal-writes.ts',
+    id: 'epoch-ignored-in-append', what: 'an execution that was replaced appends', file: 'src/adapters/stores/sql/journal-writes.ts',
     find: "if (request.epoch < stored.epoch) return { kind: 'fenced', epoch: stored.epoch };", replace: '',
     test: { ...journal, name: 'the epoch is raised by compare-and-set, and an older epoch is fenced, whatever version it expects' },
   },

@@ -7,7 +7,7 @@ import type { JournalPort } from '../../ports/journal';
 import type { LedgerPort } from '../../ports/ledger';
 import { upcasting } from '../../ports/upcasting';
 import { openArtifactsFolder } from './artifacts-folder';
-import { portsOf } from './sqlite/ports';
+import { portsOf } from './sql/ports';
 import { StoreThread } from './sqlite/thread-client';
 import { StoreError, toStoreError } from './store-error';
 

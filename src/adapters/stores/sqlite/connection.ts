@@ -1,9 +1,12 @@
 // One SQLite connection with cached statements: WAL, synchronous FULL, busy time-out 0 (waiting is done outside SQLite,
 // so that the thread goes on answering reads). Lives in the store thread only: every call blocks.
-// Never binds anything but strings, numbers and null: the driver aborts the process on a boolean.
+// Binds nothing but strings, numbers and null: the driver aborts the process on a boolean.
 import Database from 'libsql';
+import type { Answer, Bound, Step, Steps } from '../sql/steps';
 
-export type Bound = string | number | null;
+const NOW = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`;
+const NOTHING: Answer = { rows: [], changes: 0 };
+
 type Statement = ReturnType<InstanceType<typeof Database>['prepare']>;
 
 export class Connection {
@@ -29,6 +32,13 @@ export class Connection {
     return this.prepared(sql).run(checked(sql, values)).changes;
   }
 
+  /** Runs an operation to its end. Its locks are the write lock that the transaction has already. */
+  perform<T>(steps: Steps<T>): T {
+    for (let next = steps.next(); ; next = steps.next(this.answer(next.value))) {
+      if (next.done) return next.value;
+    }
+  }
+
   exec(sql: string): void {
     this.db.exec(sql);
   }
@@ -47,10 +57,17 @@ export class Connection {
     this.db.close();
   }
 
+  private answer(step: Step): Answer {
+    if ('lock' in step) return NOTHING;
+    const statement = this.prepared(step.sql);
+    if (statement.reader) return { rows: statement.all(step.values), changes: 0 };
+    return { rows: [], changes: statement.run(step.values).changes };
+  }
+
   private prepared(sql: string): Statement {
     let statement = this.statements.get(sql);
     if (statement === undefined) {
-      statement = this.db.prepare(sql);
+      statement = this.db.prepare(sql.replaceAll('{now}', NOW));
       this.statements.set(sql, statement);
     }
     return statement;

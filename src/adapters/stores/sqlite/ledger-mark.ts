@@ -4,7 +4,7 @@
 // proves nothing about calls of the old one.
 import { closeSync, constants, fdatasync, fchmodSync, openSync, readSync, writeSync } from 'node:fs';
 import type { Connection } from './connection';
-import { renewIncarnation } from './ledger-rows';
+import { renewIncarnation } from '../sql/ledger-rows';
 
 interface Mark { incarnation: string; claims: number }
 
@@ -24,7 +24,7 @@ export class LedgerMark {
       const mark = this.read();
       const meta = metaOf(db);
       const doubtful = mark === null ? db.one('SELECT 1 AS yes FROM event LIMIT 1') !== null : mark.incarnation !== meta.incarnation || meta.claims < mark.claims;
-      if (doubtful) renewIncarnation(db);
+      if (doubtful) db.perform(renewIncarnation());
       db.exec('COMMIT');
     } catch (error) {
       db.rollBack();

@@ -6,11 +6,10 @@ import { StoreError, isBusy, toStoreError } from '../store-error';
 import { Connection } from './connection';
 import { LedgerMark } from './ledger-mark';
 import { migrate } from './migrations';
-import { reads, writes } from './operations';
-import type { Reply, Request, ThreadOptions } from './operations';
+import { isWrite, operation } from '../sql/operations';
+import type { Reply, Request, ThreadOptions } from './wire';
 
 type Asked = Extract<Request, { id: number }> & { since: number };
-type Operation = (db: Connection, ...values: unknown[]) => unknown;
 
 /** Requests that one transaction takes at most, so that other processes get their turn. */
 const GROUP = 64;
@@ -51,7 +50,7 @@ async function patiently<T>(since: number, attempt: () => T): Promise<T> {
 
 async function read(db: Connection, request: Asked): Promise<void> {
   try {
-    const answer = await patiently(request.since, () => (reads as Record<string, Operation>)[request.name]!(db, ...request.values));
+    const answer = await patiently(request.since, () => db.perform(operation(request.name, request.values)));
     say({ id: request.id, answer: JSON.stringify(answer) });
   } catch (error) {
     fail(request, error);
@@ -62,7 +61,7 @@ async function read(db: Connection, request: Asked): Promise<void> {
 function runOne(db: Connection, request: Asked): Reply {
   db.exec('SAVEPOINT one');
   try {
-    const answer = (writes as Record<string, Operation>)[request.name]!(db, ...request.values);
+    const answer = db.perform(operation(request.name, request.values));
     db.exec('RELEASE one');
     return { id: request.id, answer: JSON.stringify(answer) };
   } catch (error) {
@@ -128,7 +127,7 @@ function serve({ db, mark }: { db: Connection; mark: LedgerMark }): void {
       return;
     }
     const request = { ...message, since: performance.now() };
-    if (message.name in reads) return void read(db, request);
+    if (!isWrite(message.name)) return void read(db, request);
     queue.push(request);
     if (!writing) {
       writing = true;

@@ -6,7 +6,8 @@ import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { StoreError } from '../store-error';
 import type { StoreErrorCode } from '../store-error';
-import type { Answer, Arguments, OperationName, Reply, Request, ThreadOptions } from './operations';
+import type { Arguments, Asker, OperationName, Result } from '../sql/operations';
+import type { Reply, Request, ThreadOptions } from './wire';
 
 const COMPILED = path.join(__dirname, 'store.thread.js');
 const SOURCE = path.join(__dirname, 'store.thread.ts');
@@ -17,7 +18,7 @@ const FROM_SOURCE = `
 
 interface Waiting { resolve: (answer: never) => void; reject: (error: StoreError) => void }
 
-export class StoreThread {
+export class StoreThread implements Asker {
   private readonly waiting = new Map<number, Waiting>();
   private readonly exited: Promise<void>;
   private next = 1;
@@ -42,10 +43,10 @@ export class StoreThread {
   }
 
   /** Asks for one operation. Rejects with StoreError; a refusal is an answer. */
-  ask<Name extends OperationName>(name: Name, ...values: Arguments<Name>): Promise<Answer<Name>> {
+  ask<Name extends OperationName>(name: Name, ...values: Arguments<Name>): Promise<Result<Name>> {
     if (this.ended !== null) return Promise.reject(this.ended);
     const id = this.next++;
-    return new Promise<Answer<Name>>((resolve, reject) => {
+    return new Promise<Result<Name>>((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });
       this.worker.ref();
       this.send({ id, name, values });

@@ -1,8 +1,10 @@
 // The effect ledger's rows and the database's clock, as every statement of the ledger reads them.
-// Reads only. `now` is SQLite's own clock in ms, so that all processes of a host measure leases alike.
+// `{now}` is the database's own clock in ms, so that all processes measure leases alike.
+import { randomBytes } from 'node:crypto';
 import type { Json } from '../../../core/canonical';
 import type { ClaimOwner, LedgerRow, Outcome } from '../../../ports/ledger';
-import type { Connection } from './connection';
+import { all, one, put } from './steps';
+import type { Steps } from './steps';
 
 /** What a take-over must not forget of the claim before it, in case it gives up unsent. */
 export interface Before { doubtFence: number; owner: ClaimOwner; claimedAt: number; sendWindowUntil: number }
@@ -21,29 +23,27 @@ interface StoredClaim {
   claimed_at: number; send_window_until: number; before: string | null; outcome: string | null; now: number;
 }
 
-const NOW = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`;
-
 /** ms since the epoch on the database's clock. */
-export function nowOf(db: Connection): number {
-  return db.one<{ now: number }>(`SELECT ${NOW} AS now`)!.now;
+export function* nowOf(): Steps<number> {
+  return (yield* one<{ now: number }>('SELECT {now} AS now'))!.now;
 }
 
 /** Name of this ledger; another one after an older copy was put back. */
-export function incarnationOf(db: Connection): string {
-  return db.one<{ incarnation: string }>('SELECT incarnation FROM ledger_meta')!.incarnation;
+export function* incarnationOf(): Steps<string> {
+  return (yield* one<{ incarnation: string }>('SELECT incarnation FROM ledger_meta'))!.incarnation;
 }
 
 /** From here on no claim proves that nothing was sent by calls of before. */
-export function renewIncarnation(db: Connection): void {
-  db.run('UPDATE ledger_meta SET incarnation = lower(hex(randomblob(16)))');
+export function* renewIncarnation(): Steps<void> {
+  yield* put('UPDATE ledger_meta SET incarnation = ?', randomBytes(16).toString('hex'));
 }
 
-export function claimsWhere(db: Connection, condition: string, ...values: string[]): Claim[] {
-  return db.all<StoredClaim>(`SELECT *, ${NOW} AS now FROM ledger WHERE ${condition}`, ...values).map(toClaim);
+export function* claimsWhere(condition: string, ...values: string[]): Steps<Claim[]> {
+  return (yield* all<StoredClaim>(`SELECT *, {now} AS now FROM ledger WHERE ${condition}`, ...values)).map(toClaim);
 }
 
-export function claimOf(db: Connection, key: string): Claim | null {
-  return claimsWhere(db, 'key = ?', key)[0] ?? null;
+export function* claimOf(key: string): Steps<Claim | null> {
+  return (yield* claimsWhere('key = ?', key))[0] ?? null;
 }
 
 /** A row as the port shows it. */
@@ -52,8 +52,8 @@ export function toLedgerRow({ doubtFence: _doubtFence, before: _before, ...row }
 }
 
 /** One line of the ledger's own audit trail; renewals are left out. */
-export function note(db: Connection, key: string, fence: number, what: string, detail: Json = null): void {
-  db.run(`INSERT INTO ledger_log (at, key, fence, what, detail) VALUES (${NOW}, ?, ?, ?, ?)`, key, fence, what, detail === null ? null : JSON.stringify(detail));
+export function* note(key: string, fence: number, what: string, detail: Json = null): Steps<void> {
+  yield* put('INSERT INTO ledger_log (at, key, fence, what, detail) VALUES ({now}, ?, ?, ?, ?)', key, fence, what, detail === null ? null : JSON.stringify(detail));
 }
 
 function toClaim(row: StoredClaim): Claim {
