@@ -13,7 +13,7 @@ import type { ModelAnswer, ModelToolCall } from '../ports/model';
 import type { ToolDefinition } from '../ports/tool';
 import { oneLine } from './failures';
 import { stepsOfPlan } from './proposed-plan';
-import { schemaReasons } from './schema-reasons';
+import { misfits } from './schema-reasons';
 import type { MadeCall, StoredAnswer, Transcript } from './transcript';
 
 /** Most calls of one answer that become steps. */
@@ -95,17 +95,6 @@ function reasonsAgainst(steps: StepOutline[], { transcript, tools }: ProposalInp
   };
   const written = stepReasons(steps, known);
   return written.length > 0 ? written : steps.flatMap((step) => misfits(step, tools));
-}
-
-function misfits(step: StepOutline, tools: ReadonlyMap<string, ToolDefinition>): string[] {
-  if (step.action.type !== 'tool' || step.uses.length > 0) return [];
-  const tool = tools.get(step.action.tool);
-  try {
-    tool?.input.parse(step.action.args ?? {});
-    return [];
-  } catch (error) {
-    return [`Step ${step.id}, ${step.action.tool}: the arguments do not fit: ${schemaReasons(error, tool?.sensitive)}.`];
-  }
 }
 
 /** The tool's name and the first short text among its arguments, for people who read along. */

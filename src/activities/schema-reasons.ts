@@ -1,6 +1,9 @@
 // Why a schema refuses arguments, as one line for the planner or for people: where and what, without the values of sensitive
 // members, which a schema's own message may repeat. Reads an error of any shape; never throws.
+import type { StepOutline } from '../core/plan';
+import { namesSecret } from '../core/rules/binding';
 import { isSensitive } from '../core/sensitive';
+import type { ToolDefinition } from '../ports/tool';
 import { failureOf, oneLine } from './failures';
 
 /** Bytes of one reason. */
@@ -15,4 +18,16 @@ export function schemaReasons(error: unknown, sensitive: readonly string[] = [])
     const hidden = path.length === 0 ? sensitive.length > 0 : isSensitive(sensitive, path);
     return `${path.join('.') || 'the arguments'}: ${hidden || typeof issue.message !== 'string' ? 'does not fit' : oneLine(issue.message, REASON_BYTES)}`;
   }).join('; ');
+}
+
+/** Reasons against the arguments of a step that are whole as they are written: nothing is looked up in another step, no secret put in. */
+export function misfits(step: StepOutline, tools: ReadonlyMap<string, ToolDefinition>): string[] {
+  if (step.action.type !== 'tool' || step.uses.length > 0 || step.action.argsRef !== undefined || namesSecret(step.action.args ?? {})) return [];
+  const tool = tools.get(step.action.tool);
+  try {
+    tool?.input.parse(step.action.args ?? {});
+    return [];
+  } catch (error) {
+    return [`Step ${step.id}, ${step.action.tool}: the arguments do not fit: ${schemaReasons(error, tool?.sensitive)}.`];
+  }
 }

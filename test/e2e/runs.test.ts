@@ -218,13 +218,15 @@ describe('plans and usage', () => {
     return here.run(['run', 'folder-report', '--plan', file, '--run-id', 'never']);
   };
 
-  test('a plan with an unknown tool, a cycle or a reference to nothing is refused before anything runs, naming the step', async () => {
+  test('a plan with an unknown tool, a cycle or a reference to nothing, or arguments that do not fit the tool, is refused before anything runs, naming the step', async () => {
     const unknown = await refused('goal: g\nsteps:\n  - { id: fetch, title: t, action: { type: tool, tool: teleport, args: {} } }\n');
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringMatching(/fetch.*teleport/s)]);
     const cycle = await refused('goal: g\nsteps:\n  - { id: one, title: t, dependsOn: [two], action: { type: wait, for: 1s } }\n  - { id: two, title: t, dependsOn: [one], action: { type: wait, for: 1s } }\n');
     expect([cycle.code, cycle.stderr]).toEqual([2, expect.stringMatching(/one.*two/s)]);
     const nothing = await refused('goal: g\nsteps:\n  - { id: read, title: t, action: { type: tool, tool: search_text, args: { query: { $from: missing.path } } } }\n');
     expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringMatching(/read.*missing/s)]);
+    const misfit = await refused('goal: g\nsteps:\n  - { id: sums, title: t, action: { type: tool, tool: query_csv, args: { sql: 7 } } }\n');
+    expect([misfit.code, misfit.stderr]).toEqual([2, expect.stringMatching(/sums, query_csv: the arguments do not fit: sql/)]);
     expect((await here.run(['runs', 'show', 'never'])).code).toBe(1);
   });
 

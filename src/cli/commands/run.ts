@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import type { Json } from '../../core/canonical';
 import { secretsNamed } from '../../core/rules/binding';
+import type { StepOutline } from '../../core/plan';
 import { parsePlan } from '../../core/rules/planning';
 import type { RunSpec } from '../../core/run';
 import type { StartAnswer } from '../../client/types';
@@ -22,7 +23,7 @@ async function run(place: Place, name: string, options: RunOptions): Promise<num
   const secrets = await place.secrets();
   const agent = await agentOf(place, name);
   const input = options.input === undefined ? null : jsonOf('--input', options.input);
-  const plan = options.plan === undefined ? null : await checkedPlan(agent, options.plan);
+  const plan = options.plan === undefined ? null : await checkedPlan(place, agent, options.plan);
   if (plan === null && agent.manifest.planner === 'declared') throw new Stop(EXIT.usage, `Agent ${name} follows declared plans: give one with --plan FILE.`);
   for (const named of secretsNamed([input, plan])) secrets.learn(named);
   const budget = options.budget === undefined ? {} : budgetOf(options.budget);
@@ -66,13 +67,21 @@ export async function agentOf(place: Place, name: string): Promise<ResolvedAgent
   return agent;
 }
 
-async function checkedPlan(agent: ResolvedAgent, file: string): Promise<Json> {
+async function checkedPlan(place: Place, agent: ResolvedAgent, file: string): Promise<Json> {
   const { readPlanFile } = await import('../../adapters/plans/plan-file');
   const plan = await readPlanFile(file).catch((error: unknown) => { throw new Stop(EXIT.usage, `${error instanceof Error ? error.message : String(error)} Nothing was started.`); });
   // Whether a model is there is judged by the worker: its environment, not this one, has the keys.
   const parsed = parsePlan(plan, agent.manifest.tools, { model: true });
-  if ('reasons' in parsed) throw new Stop(EXIT.usage, `The plan ${file} is refused, nothing was started:\n${parsed.reasons.map((reason) => `  ${reason}`).join('\n')}`);
+  const reasons = 'reasons' in parsed ? parsed.reasons : await argumentsOf(place, parsed.patch.add);
+  if (reasons.length > 0) throw new Stop(EXIT.usage, `The plan ${file} is refused, nothing was started:\n${reasons.map((reason) => `  ${reason}`).join('\n')}`);
   return plan;
+}
+
+/** What the tools' schemas say of arguments that are whole as written; the others are judged when their step is prepared. */
+async function argumentsOf(place: Place, steps: readonly StepOutline[]): Promise<string[]> {
+  const [{ toolsByName }, { misfits }] = [await import('../../adapters/config/resolve'), await import('../../activities/schema-reasons')];
+  const tools = toolsByName((await place.config()).config);
+  return steps.flatMap((step) => misfits(step, tools));
 }
 
 /** Adds `run`. */
