@@ -8,7 +8,7 @@ import { EVENT_SCHEMA } from '../core/events';
 import type { PlanPatch } from '../core/plan';
 import { evolve } from '../core/evolve';
 import { outlineByReference, parsePlan } from '../core/rules/planning';
-import type { RunInput, RunSpec } from '../core/run';
+import { LIMITS, type RunInput, type RunSpec } from '../core/run';
 import { LAW } from '../core/versions/laws';
 import { migrationOf } from '../core/versions/migrate';
 import type { Failure } from '../core/failure';
@@ -46,12 +46,12 @@ async function fresh(deps: HandsDeps, input: RunInput, title: string): Promise<O
   learnSecrets(spec, deps.secret);
   const secret = secretIn(spec);
   const plan = secret === null ? declaredPlan(spec, input, agent) : { patch: null };
-  if ('reasons' in plan) return { kind: 'refused', why: `The plan of run ${input.runId} cannot be followed: ${plan.reasons.join(' ')}`.slice(0, 4_096) };
+  const refused = secret !== null ? secretGiven(secret, input) : 'reasons' in plan ? unfit(plan.reasons) : null;
   const run: FreshRun = {
     agent: manifest, pins: { ...await pinned(deps, agent), ...await modeOf(deps, spec) }, budget: { ...manifest.budget, ...spec.budget }, owner: redactJson(spec.owner),
     seed: sha256Hex(`${input.runId}|${input.inputDigest}`), title: redactText(title || agent.title(spec)), inputDigest: input.inputDigest, inputRef: input.inputRef,
     ...(spec.parent ? { parent: spec.parent } : {}), ...(LAW > 1 ? { law: LAW } : {}),
-    ledgerIncarnation: await deps.ledger.incarnation(), plan: plan.patch, ...(secret === null ? {} : { refused: secretGiven(secret, input) }),
+    ledgerIncarnation: await deps.ledger.incarnation(), plan: 'patch' in plan ? plan.patch : null, ...(refused === null ? {} : { refused }),
   };
   return { kind: 'fresh', fresh: run };
 }
@@ -61,6 +61,9 @@ const secretGiven = (name: string, { inputRef }: RunInput): Failure => failure('
   `What the run was given holds the value of the secret ${name}: start it anew with {"$secret": "${name}"} in its place,`,
   `and change the secret, since artifact ${inputRef.sha256.slice(0, 12)} has kept the value.`,
 ].join(' '));
+
+/** The configuration here may be another than the one that the plan was judged by: the run begins, and fails with the reasons. */
+const unfit = (reasons: string[]): Failure => failure('argument', 'plan', `The plan cannot be followed by this worker's configuration: ${reasons.join(' ')} Mend the one or the other, restart the worker and start the run anew.`.slice(0, LIMITS.errorBytes));
 
 function declaredPlan(spec: RunSpec, { inputRef }: RunInput, { manifest }: KnownAgent): { patch: PlanPatch | null } | { reasons: string[] } {
   if (spec.plan === null) {

@@ -188,12 +188,12 @@ describe('open and checkpoint', () => {
   test('a run of another journal throws and names the fix', async () => {
     await expect(open({ ...await accepted(), runId: 'unknown' })).rejects.toThrow(/does not know run unknown/);
   });
-  test('other input, and a plan that cannot be followed, are refused in one sentence', async () => {
+  test('other input is refused; a run whose plan cannot be followed here begins and fails, saying why', async () => {
     expect(await open({ ...await accepted(), inputDigest: 'f'.repeat(64) })).toMatchObject({ kind: 'refused', why: expect.stringContaining('other input') });
     await rig.close();
-    expect(await open(await accepted({ goal: 'x', steps: [{ id: 'a', title: 'a', action: { type: 'tool', tool: 'nothing', args: {} } }] }))).toMatchObject({ kind: 'refused', why: expect.stringContaining('nothing') });
+    expect(await open(await accepted({ goal: 'x', steps: [{ id: 'a', title: 'a', action: { type: 'tool', tool: 'nothing', args: {} } }] }))).toMatchObject({ kind: 'fresh', fresh: { plan: null, refused: { code: 'plan', message: expect.stringContaining('nothing') } } });
     await rig.close();
-    expect(await open(await accepted(null))).toMatchObject({ kind: 'refused', why: expect.stringContaining('declared plans') });
+    expect(await open(await accepted(null))).toMatchObject({ kind: 'fresh', fresh: { refused: { message: expect.stringContaining('declared plans') } } });
   });
   test('an older epoch is superseded', async () => {
     const input = await begun();
