@@ -3,7 +3,7 @@
 // What another worker could mend (an agent that is missing here, a newer journal) throws: it is tried again and shows in
 // the Web UI; only what can never run is refused.
 import { canonical, sha256Hex, type Json } from '../core/canonical';
-import type { FreshRun } from '../core/commands';
+import type { ForkOrder, FreshRun } from '../core/commands';
 import { EVENT_SCHEMA } from '../core/events';
 import type { PlanPatch } from '../core/plan';
 import { evolve } from '../core/evolve';
@@ -11,6 +11,8 @@ import { outlineByReference, parsePlan } from '../core/rules/planning';
 import { LIMITS, type RunInput, type RunSpec } from '../core/run';
 import { LAW } from '../core/versions/laws';
 import { migrationOf } from '../core/versions/migrate';
+import type { RunRow } from '../core/row';
+import type { State } from '../core/state';
 import type { Failure } from '../core/failure';
 import { redactJson, redactText, secretIn } from '../ports/redaction';
 import type { HandsDeps, KnownAgent } from './deps';
@@ -34,8 +36,26 @@ async function opened(deps: HandsDeps, input: RunInput): Promise<Opened> {
   if (head.epoch > epoch) return { kind: 'superseded', epoch: head.epoch };
   if (head.version === 0) return fresh(deps, input, row.title);
   const { state, tail } = await foldOn(deps, await startOf(deps, runId, head.version), head.version, true);
-  const migrate = migrationOf(tail.reduce(evolve, state), { law: LAW, eventSchema: EVENT_SCHEMA, build: deps.build });
-  return { kind: 'restored', checkpoint: state.version > 0 ? state : null, tail, more: false, ...(migrate ? { migrate } : {}) };
+  const now = tail.reduce(evolve, state);
+  const migrate = migrationOf(now, { law: LAW, eventSchema: EVENT_SCHEMA, build: deps.build });
+  const fork = row.forkOf?.at === head.version ? await forked(deps, input, row, now) : null;
+  return { kind: 'restored', checkpoint: state.version > 0 ? state : null, tail, more: false, ...(migrate ? { migrate } : {}), ...(fork ? { fork } : {}) };
+}
+
+/** What makes a copied journal that of the fork: the request, and the plan with which it goes on, if one was given. */
+async function forked(deps: HandsDeps, { runId, epoch, inputDigest, inputRef }: RunInput, row: RunRow, state: State): Promise<ForkOrder> {
+  const spec = await readJson(deps.artifacts, inputRef) as unknown as RunSpec;
+  if (!row.forkOf) throw new Error(`Run ${runId} is no fork.`);
+  learnSecrets(spec, deps.secret);
+  const secret = secretIn(spec);
+  const parsed = spec.plan === null || secret !== null ? null : parsePlan(spec.plan, state.agent.tools, { model: state.agent.model !== null });
+  // The client has read the plan before the run was accepted.
+  const refused = secret !== null ? secretGiven(secret, inputRef) : parsed && 'reasons' in parsed ? unfit(parsed.reasons) : null;
+  const plan = parsed && 'patch' in parsed ? outlineByReference(parsed.patch, inputRef, ['plan']) : null;
+  return {
+    parent: row.forkOf, epoch, owner: redactJson(spec.owner), title: redactText(row.title), seed: sha256Hex(`${runId}|${inputDigest}`), inputDigest, inputRef,
+    ledgerIncarnation: await deps.ledger.incarnation(), plan, budget: spec.budget, ...(refused ? { refused } : {}), ...(deps.mode === 'production' ? { mode: 'production' as const } : {}),
+  };
 }
 
 async function fresh(deps: HandsDeps, input: RunInput, title: string): Promise<Opened> {
@@ -46,7 +66,7 @@ async function fresh(deps: HandsDeps, input: RunInput, title: string): Promise<O
   learnSecrets(spec, deps.secret);
   const secret = secretIn(spec);
   const plan = secret === null ? declaredPlan(spec, input, agent) : { patch: null };
-  const refused = secret !== null ? secretGiven(secret, input) : 'reasons' in plan ? unfit(plan.reasons) : null;
+  const refused = secret !== null ? secretGiven(secret, input.inputRef) : 'reasons' in plan ? unfit(plan.reasons) : null;
   const run: FreshRun = {
     agent: manifest, pins: { ...await pinned(deps, agent), ...await modeOf(deps, spec) }, budget: { ...manifest.budget, ...spec.budget }, owner: redactJson(spec.owner),
     seed: sha256Hex(`${input.runId}|${input.inputDigest}`), title: redactText(title || agent.title(spec)), inputDigest: input.inputDigest, inputRef: input.inputRef,
@@ -57,7 +77,7 @@ async function fresh(deps: HandsDeps, input: RunInput, title: string): Promise<O
 }
 
 /** A client knows the secrets of its own environment only; what it let through is noticed here, before anything is done or sent. */
-const secretGiven = (name: string, { inputRef }: RunInput): Failure => failure('argument', 'secret', [
+const secretGiven = (name: string, inputRef: RunInput['inputRef']): Failure => failure('argument', 'secret', [
   `What the run was given holds the value of the secret ${name}: start it anew with {"$secret": "${name}"} in its place,`,
   `and change the secret, since artifact ${inputRef.sha256.slice(0, 12)} has kept the value.`,
 ].join(' '));
@@ -76,8 +96,12 @@ function declaredPlan(spec: RunSpec, { inputRef }: RunInput, { manifest }: Known
 /** Must decisions in the run be signed? A child is no laxer than its parent, whatever worker begins it. */
 async function modeOf({ mode, journal }: HandsDeps, { parent }: RunSpec): Promise<Pick<FreshRun['pins'], 'mode'>> {
   if (mode === 'production') return { mode };
-  const [created] = parent ? (await journal.read(parent.runId, 0, 1)).events : [];
-  return created?.type === 'RunCreated' && created.data.pins.mode === 'production' ? { mode: 'production' } : {};
+  if (!parent) return {};
+  const [created] = (await journal.read(parent.runId, 0, 1)).events;
+  const at = (await journal.row(parent.runId))?.forkOf?.at;
+  const own = at === undefined ? [] : (await journal.read(parent.runId, at, 2)).events;
+  const signed = (created?.type === 'RunCreated' && created.data.pins.mode === 'production') || own.some((event) => event.type === 'RunForked' && event.data.mode === 'production');
+  return signed ? { mode: 'production' } : {};
 }
 
 async function pinned(deps: HandsDeps, { manifest, prompts }: KnownAgent): Promise<FreshRun['pins']> {

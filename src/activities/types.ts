@@ -1,6 +1,6 @@
 // What the conductor asks of the hands and what it hears: the arguments and answers that stand in Temporal's history.
 // Types only, and small values only (I11). They change by addition: histories of older builds hold them.
-import type { FreshRun, Migration } from '../core/commands';
+import type { ForkOrder, FreshRun, Migration } from '../core/commands';
 import type { RunEvent } from '../core/events';
 import type { Checked, May } from '../core/proof';
 import type { RunInput } from '../core/run';
@@ -19,7 +19,7 @@ export interface WorkerFacts {
 export type OpenAnswer = { worker: WorkerFacts } & (
   | { kind: 'fresh'; fresh: FreshRun }
   /** `checkpoint` null: fold from the start. `more`: read on after the tail. `migrate`: this build knows a newer law or event schema than the run has. */
-  | { kind: 'restored'; checkpoint: State | null; tail: RunEvent[]; more: boolean; migrate?: Migration }
+  | { kind: 'restored'; checkpoint: State | null; tail: RunEvent[]; more: boolean; migrate?: Migration; /** All events are those of the run that it was forked from: this begins its own. */ fork?: ForkOrder }
   /** A newer epoch owns the run. */
   | { kind: 'superseded'; epoch: number }
   /** This input can never run; one sentence says why. */

@@ -60,11 +60,20 @@ export function pageOfRun(row: RunRow, state: State, { lost = null, ledger = [],
     `  epoch        ${row.epoch}, ${count(row.version, 'event')}`,
     ...(state.pins.mode === 'production' ? ['  mode         production: who decides about a manual or irreversible effect signs'] : []),
   ];
+  lines.push(...forkLines(state));
   if (lost !== null) lines.push('', `  ${pc.yellow(`nothing runs it: it is ${lost}, and what it waits for counts only once it is restored`)}`, `    next         ${command(restoreCommand(row.runId))}`);
   for (const wait of row.waits) lines.push('', ...waitLines(wait), ...verdictLines(looks?.get(state.decisions[wait.waitId]?.callId ?? '')));
   for (const { run, wait } of below) lines.push('', `  below it, run ${run.runId} (${run.agent})`, ...waitLines(wait));
   lines.push(...grantLines(state), ...planLines(state), ...budgetLines(row), ...artifactLines(state), ...reportLines(state), ...lateLines(state, ledger));
   return lines.join('\n');
+}
+
+/** Where a fork comes from, and what its parent had done: none of that is this run's to repeat or to take back. */
+function forkLines({ forked, steps }: State): string[] {
+  if (!forked) return [];
+  const doubts = steps.flatMap(({ id, doubt, status }) => (doubt && status !== 'done' ? [`    not known    whether ${forked.runId} did step ${id} (${doubt.callId}): ${line(doubt.why, 120)}`] : []));
+  const more = forked.more > 0 ? [`    ${count(forked.more, 'more effect')}: ${command(`longhaul runs events ${forked.runId}`)}`] : [];
+  return [`  forked from  ${forked.runId} after event ${forked.at}`, ...forked.effects.map((what) => `    done there   ${what}`), ...more, ...doubts];
 }
 
 function grantLines({ grants = [], end }: State): string[] {

@@ -10,6 +10,7 @@ import { addMigrate } from './commands/migrate';
 import { addReplay } from './commands/replay';
 import { addRun } from './commands/run';
 import { addRunsAct } from './commands/runs-act';
+import { addRunsFork } from './commands/runs-fork';
 import { addRunsRead } from './commands/runs-read';
 import { addWorker } from './commands/worker';
 import { EXIT, EXIT_HELP } from './exit';
@@ -29,6 +30,7 @@ export function programOf(version: string): Command {
   const runs = program.command('runs').description('list, look at and steer runs');
   addRunsRead(runs);
   addRunsAct(runs);
+  addRunsFork(runs);
   addApprovals(program);
   addCallback(program);
   addArtifacts(program);

@@ -71,7 +71,9 @@ class Replay {
   }
 
   private saved(event: Extract<RunEvent, { type: 'CheckpointSaved' }>, before: State): void {
-    const { version, ref } = event.data;
+    const { version, ref, of } = event.data;
+    // A state of the run that this one was forked from, whose id stands in it.
+    if (of !== undefined) return;
     const had = this.had.get(version) ?? (version === before.version ? sha256Hex(canonical(before)) : undefined);
     if (had !== undefined && had !== ref.sha256) throw this.fault(event, `it names ${ref.sha256.slice(0, 12)} for version ${version}, and the folded state was ${had.slice(0, 12)}`);
   }

@@ -57,7 +57,4 @@ export async function atDoor(stores: ClientStores, keys: DecisionKeys, runId: st
   return { ...message, token: keys.sign({ ...said, ...own, iss: door ?? message.actor.id, jti: digestOf({ ...said, body: own.body }).slice(0, 32) }) };
 }
 
-async function isProduction({ journal }: ClientStores, runId: string): Promise<boolean> {
-  const [created] = (await journal.read(runId, 0, 1)).events;
-  return created?.type === 'RunCreated' && created.data.pins.mode === 'production';
-}
+const isProduction = async (stores: ClientStores, runId: string): Promise<boolean> => (await stateOf(stores, runId)).pins.mode === 'production';

@@ -13,12 +13,13 @@ import { addressee, waitsBelow } from './below';
 import { sendCallback, type CallbackEvent } from './callback';
 import { executionOf, taskFailureOf, type ExecutionView } from './execution';
 import { exportRun, type ExportLine } from './export';
+import { forkRun } from './fork';
 import { eventsOf, inboxOf, listRuns, resultOf, rowOf, runOfWait, stateOf, watchRun, type WatchOptions } from './reads';
 import { restoreRun } from './restore';
 import { sendMessage, Turnstile } from './send';
 import { startRun } from './start';
 import { temporalOf } from './temporal';
-import type { ClientOptions, Delivery, From, RestoreAnswer, StartAnswer, StartRequest } from './types';
+import type { ClientOptions, Delivery, ForkAnswer, ForkRequest, From, RestoreAnswer, StartAnswer, StartRequest } from './types';
 
 export type { From } from './types';
 
@@ -56,6 +57,8 @@ export interface LonghaulClient {
   runOf(waitId: string): Promise<string>;
   /** Goes on in a new execution; refused while one runs under the present epoch, unless forced. */
   restore(runId: string, options?: { force?: boolean }): Promise<RestoreAnswer>;
+  /** A new run that begins with the first events of this one. Throws ClientError `unknown-run`. */
+  fork(runId: string, request: ForkRequest): Promise<ForkAnswer>;
   export(runId: string): AsyncGenerator<ExportLine>;
 }
 
@@ -94,6 +97,10 @@ export function createClient(options: ClientOptions): LonghaulClient {
     result: (runId, signal) => resultOf(stores, runId, signal),
     runOf: (waitId) => runOfWait(stores, waitId),
     restore: (runId, restoring) => restoreRun(stores, temporal, runId, restoring),
+    fork: async (runId, request) => {
+      await options.secrets?.();
+      return forkRun(stores, temporal, runId, request);
+    },
     export: (runId) => exportRun(stores, runId),
   };
 }

@@ -5,6 +5,7 @@ import { restore } from '../core/checkpoint';
 import { evolve } from '../core/evolve';
 import type { RunEvent } from '../core/events';
 import { initialState } from '../core/initial';
+import { iso } from '../core/iso';
 import type { RunRow, WaitRow } from '../core/row';
 import type { State } from '../core/state';
 import { knownLaw } from '../core/versions/door';
@@ -28,6 +29,8 @@ const pause = (ms: number, signal?: AbortSignal): Promise<void> => new Promise((
 /** The list row. Throws ClientError `unknown-run`. */
 export async function rowOf({ journal }: ClientStores, runId: string): Promise<RunRow> {
   const row = await journal.row(runId);
+  const purged = row ? null : await journal.purged(runId);
+  if (purged) throw new ClientError('unknown-run', `Run ${runId} was purged at ${iso(purged.purgedAt)}; it was ${purged.status}, with ${purged.events} events. What is left of it is in its archive, if one was made.`);
   if (!row) throw new ClientError('unknown-run', `There is no run ${runId} here: see \`npx longhaul runs list\`, or name the state folder that has it.`);
   return row;
 }

@@ -17,17 +17,20 @@ export const isOver = (row: RunRow): boolean => row.status === 'completed' || ro
 
 export async function startRun(stores: ClientStores, temporal: () => Promise<Temporal>, request: StartRequest): Promise<StartAnswer> {
   const runId = request.runId ?? uuidv7();
-  const fault = faultOf(runId, request);
+  const fault = faultOfStart(runId, request);
   if (fault) return { kind: 'refused', why: fault };
   const spec: RunSpec = { v: 1, agent: request.agent, input: request.input ?? null, plan: request.plan ?? null, budget: request.budget ?? {}, owner: request.owner, ...(request.parent ? { parent: request.parent } : {}) };
   // A server that is away is told before the run is accepted; a run that is known already needs none to be told.
+  let queue: string | null = null;
   if (!(await stores.journal.row(runId))) {
+    const purged = await stores.journal.purged(runId);
+    if (purged) return { kind: 'refused', why: takenByPurged(purged) };
     const server = await temporal();
+    queue = server.taskQueue;
     if (request.runId !== undefined && await startedElsewhere(stores, server, runId)) return { kind: 'refused', why: `Temporal knows a run ${runId}, but the journal here does not: it was accepted in another state folder, or an older copy of longhaul.db was put back. Use the folder that accepted it, or another --run-id.` };
   }
-  const bytes = new TextEncoder().encode(canonical(spec));
-  const inputRef = await stores.artifacts.write(bytes, { mediaType: 'application/json', summary: `What run ${runId} was asked to do`, name: 'input.json' });
-  const row = acceptedRow(runId, spec, inputRef, request.title ?? titleOf(spec));
+  const inputRef = await storeSpec(stores, runId, spec);
+  const row = { ...acceptedRow(runId, spec, inputRef, request.title ?? titleOf(spec)), ...(queue === null ? {} : { taskQueue: queue }) };
   const answer = await stores.journal.accept(row);
   if (answer.kind === 'other-input') return otherInput(stores, answer.row, spec);
   if (answer.kind === 'purged') return { kind: 'refused', why: takenByPurged(answer.purged) };
@@ -49,7 +52,13 @@ async function startedElsewhere({ journal }: ClientStores, { client }: Temporal,
   return known && !(await journal.row(runId));
 }
 
-function faultOf(runId: string, request: StartRequest): string | null {
+/** What was asked, stored as an artifact before the run is accepted. */
+export function storeSpec({ artifacts }: ClientStores, runId: string, spec: RunSpec): Promise<ArtifactRef> {
+  return artifacts.write(new TextEncoder().encode(canonical(spec)), { mediaType: 'application/json', summary: `What run ${runId} was asked to do`, name: 'input.json' });
+}
+
+/** One sentence on what is wrong with a request, or null. */
+export function faultOfStart(runId: string, request: Pick<StartRequest, 'agent' | 'budget'> & { input?: Json; plan?: Json | null }): string | null {
   if (!RUN_ID.test(runId)) return `The run id ${JSON.stringify(runId).slice(0, 80)} cannot be used: write 1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit.`;
   if (request.agent === '') return 'A run needs the name of an agent.';
   const given = faultOfSecrets(request);
@@ -61,7 +70,7 @@ function faultOf(runId: string, request: StartRequest): string | null {
 }
 
 /** What is started is stored and shown, so that it may name secrets and never hold one. */
-function faultOfSecrets({ input, plan, ...rest }: StartRequest): string | null {
+function faultOfSecrets({ input, plan, ...rest }: { input?: Json; plan?: Json | null }): string | null {
   for (const [what, value] of Object.entries({ 'The input': input, 'The plan': plan, 'The request': rest })) {
     const name = secretIn(value);
     if (name !== null) return `${what} holds the value of the secret ${name}: write {"$secret": "${name}"} in its place. Nothing was started.`;
@@ -76,7 +85,7 @@ function titleOf({ agent, input, plan }: RunSpec): string {
   return (member(plan, 'goal') ?? member(input, 'question') ?? agent).slice(0, 200);
 }
 
-function acceptedRow(runId: string, spec: RunSpec, inputRef: ArtifactRef, title: string): RunRow {
+export function acceptedRow(runId: string, spec: RunSpec, inputRef: ArtifactRef, title: string): RunRow {
   const now = Date.now();
   return {
     runId, title, agent: spec.agent, owner: spec.owner, status: 'accepted', outcome: null, detail: 'Accepted; no worker has begun it yet.',
@@ -89,8 +98,9 @@ function acceptedRow(runId: string, spec: RunSpec, inputRef: ArtifactRef, title:
  * Starts the workflow of an accepted run; answers its execution id, or null when Temporal has (had) one already.
  * `TERMINATE_EXISTING` is for restores: the old execution is fenced by its epoch before this is called.
  */
-export async function beginExecution({ client, taskQueue }: Temporal, row: RunRow, policy: 'REJECT_DUPLICATE' | 'TERMINATE_EXISTING'): Promise<string | null> {
+export async function beginExecution({ client, taskQueue: usual }: Temporal, row: RunRow, policy: 'REJECT_DUPLICATE' | 'TERMINATE_EXISTING'): Promise<string | null> {
   const { runId, epoch, inputDigest, inputRef } = row;
+  const taskQueue = row.taskQueue ?? usual;
   const input: RunInput = { v: 1, runId, epoch, inputDigest, inputRef };
   try {
     const handle = await client.workflow.start(WORKFLOW_TYPE, {
@@ -113,7 +123,7 @@ const detailsOf = (row: RunRow): string => [
   `- every event: \`npx longhaul runs events ${row.runId}\``,
 ].join('\n');
 
-async function otherInput(stores: ClientStores, row: RunRow, now: RunSpec): Promise<StartAnswer> {
+export async function otherInput(stores: ClientStores, row: RunRow, now: RunSpec): Promise<Extract<StartAnswer, { kind: 'other-input' }>> {
   const differences = await readSpec(stores, row).then((before) => (before ? differencesOf(before, now) : []));
   const named = differences.length > 0 ? differences.map(sentenceOf).join('; ') : 'the stored request cannot be read, only its digest differs';
   return { kind: 'other-input', runId: row.runId, differences, why: `Run ${row.runId} exists with other input: ${named}. Use another --run-id, or the same input.` };

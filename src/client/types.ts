@@ -57,6 +57,30 @@ export type StartAnswer =
   /** The request has a wrong shape. */
   | { kind: 'refused'; why: string };
 
+export interface ForkRequest {
+  /** The event after which the fork begins: the last of a turn. */
+  at: number;
+  /** Id of the new run; default: a uuid v7. */
+  runId?: string;
+  /** What is done from there on, as parsed from a plan file; steps that are done by then stand in. Left out: what was planned. */
+  plan?: Json;
+  /** What may be used from there on, by kind; of the kinds left out, what was left. */
+  budget?: Budget;
+  owner: Actor;
+  title?: string;
+}
+
+export type ForkAnswer =
+  /** `forked` by this call, or `known`: forked before with the same request. */
+  | {
+    kind: 'forked' | 'known'; runId: string; row: RunRow;
+    /** Steps of the given plan that are done. */
+    stands: string[];
+    /** What the parent had done to the outside by then, in doubt by then, and has done since. */
+    effects: string[]; doubts: { stepId: string; callId: string; tool: string; why: string }[]; later: string[];
+  }
+  | Extract<StartAnswer, { kind: 'other-input' | 'refused' }>;
+
 /** What a sender says of a message beside its body. `messageId` defaults to a new one; `receivedAt` (ms) to now; `token` as it was given. */
 export interface From { actor: Actor; messageId?: string; receivedAt?: number; token?: string }
 

@@ -2,7 +2,7 @@
 // Commands carry every fact and time that the law may use (I1).
 import type { Failure } from './failure';
 import type { Message, MessageAnswer } from './message';
-import type { AgentManifest, Actor, ArtifactRef, Budget, ParentLink, Pins } from './run';
+import type { AgentManifest, Actor, ArtifactRef, Budget, ForkOrigin, ParentLink, Pins } from './run';
 import type { PlanPatch } from './plan';
 import type { Checked } from './proof';
 import type { CallResult, CheckpointResult, CollectResult, GateEvidence, ModelResult, PrepareResult } from './world';
@@ -22,9 +22,18 @@ export interface FreshRun {
 
 /** What a run is raised to, and the build that does it. */
 export interface Migration { law: number; eventSchema: number; build: string }
+/** What `open` found for a run whose journal is still that of another one alone. */
+export interface ForkOrder {
+  parent: ForkOrigin; epoch: number; owner: Actor; title: string; seed: string; inputDigest: string; inputRef: ArtifactRef; ledgerIncarnation: string;
+  plan: PlanPatch | null; budget: Budget; mode?: 'production';
+  /** Why the run ends before anything is done; its plan is then null. */
+  refused?: Failure;
+}
 
 export type Command =
   | { type: 'Start'; runId: string; epoch: number; fresh: FreshRun }
+  /** `plan`: what is done from here on, or null for what the run it was forked from had planned. `budget`: what may be used from here on. */
+  | { type: 'Fork'; order: ForkOrder }
   | { type: 'Restore'; epoch: number; executionId: string; why: string }
   /** A generation begins on a build that knows a newer law or event schema than the run has. */
   | { type: 'Migrate'; migration: Migration }
@@ -47,6 +56,7 @@ export type Answer = MessageAnswer | null;
 export function identityOf(command: Command): string {
   switch (command.type) {
     case 'Start': return 'start';
+    case 'Fork': return 'fork';
     case 'Restore': return `restore:${command.epoch}`;
     case 'Migrate': return `migrate:${command.migration.law}.${command.migration.eventSchema}`;
     case 'ModelReturned': return `model:${command.callId}#${command.attempt}`;

@@ -14,6 +14,7 @@ import { edit } from './rules/edits';
 import { revoke } from './rules/grants';
 import * as people from './rules/people';
 import { checkPatch } from './rules/planning';
+import { forkRun } from './rules/forking';
 import { gateReturned } from './rules/recovery';
 import { answerQuestion } from './rules/waits';
 import type { State } from './state';
@@ -25,6 +26,7 @@ export function decide(state: State, command: Command, now: number): Decision {
   if (command.type === 'Message') return received(state, command, now);
   if (state.end) return nothing;
   switch (command.type) {
+    case 'Fork': return forkRun(state, command.order);
     case 'Restore': return command.epoch > state.epoch ? only([draft('RunRestored', { epoch: command.epoch, executionId: command.executionId, why: command.why })]) : nothing;
     case 'Migrate': return migrate(state, command.migration);
     case 'ModelReturned': return modelReturned(state, command.callId, command.attempt, command.result, now);

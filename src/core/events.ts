@@ -2,7 +2,7 @@
 // An event exists only if `evolve` folds it. Large or secret bytes are references (I11). Times in ms, money in micro-units.
 import type { Json } from './canonical';
 import type { Cause, ErrorClass, Failure } from './failure';
-import type { Actor, AgentManifest, ArtifactRef, Budget, Output, ParentLink, Pins, Usage } from './run';
+import type { Actor, AgentManifest, ArtifactRef, Budget, ForkOrigin, Output, ParentLink, Pins, Usage } from './run';
 import type { MessageAnswer } from './message';
 import type { OnDeadline, PlanEnd, StepOutline } from './plan';
 
@@ -46,6 +46,22 @@ export interface EventData {
   RunRestored: { epoch: number; executionId: string; why: string };
   /** A generation began on a build with a newer law or newer event shapes: from here on the run follows them. Always the first event of it. */
   RunMigrated: { law: number; eventSchema: number; build: string; from: { law: number; eventSchema: number; build: string } };
+  /**
+   * The events before this are those of another run: their results stand in. What that run had done to the outside is its own, neither
+   * repeated nor taken back here. What was open in it is open no more: its steps begin anew, under keys of this run.
+   */
+  RunForked: {
+    parent: ForkOrigin; epoch: number; owner: Actor; title: string; seed: string; inputDigest: string; inputRef: ArtifactRef; ledgerIncarnation: string;
+    budget: Budget;
+    /** Decisions must be signed in this run, whatever its parent was. */
+    mode?: 'production';
+    /** Effects of the parent, e.g. `publish c7 (publish)`; those that its state did not hold any more are counted. */
+    effects: string[]; earlierEffects: number;
+    /** Steps whose call the parent may have made without a result: a person is asked before it is made here. */
+    doubts: { stepId: string; callId: string; tool: string; why: string }[];
+    /** Steps that had not ended are replaced by a plan, which follows. */
+    replanned: boolean;
+  };
 
   ModelCallRequested: { callId: string; callSeq: number; attempt: number; purpose: 'plan' | 'step'; stepId?: string; reserved: Usage };
   ModelCallSucceeded: { callId: string; attempt: number; usage: Usage; output?: Output; text?: string };

@@ -2,6 +2,7 @@
 // the order of events. Byte-equal in the live run, from a checkpoint and offline (I10). The folds stand by noun in folds/.
 import type { EventOf, EventType, RunEvent } from './events';
 import * as callbacks from './folds/callbacks';
+import { runForked } from './folds/fork';
 import * as calls from './folds/calls';
 import { type Fold, keep, last } from './folds/parts';
 import * as plan from './folds/plan';
@@ -15,7 +16,7 @@ import type { State } from './state';
 const same = (state: State): State => state;
 
 const FOLDS: { [T in EventType]: Fold<T> } = {
-  RunCreated: run.runCreated, RunRestored: run.runRestored, RunMigrated: run.runMigrated,
+  RunCreated: run.runCreated, RunRestored: run.runRestored, RunMigrated: run.runMigrated, RunForked: runForked,
   ModelCallRequested: calls.modelCallRequested, ModelCallSucceeded: calls.modelCallSucceeded, ModelCallFailed: calls.modelCallFailed,
   PlanAccepted: plan.planAccepted, PlanRejected: plan.planRejected,
   CallPrepared: calls.callPrepared, ToolCallRequested: calls.toolCallRequested, ToolCallSucceeded: calls.toolCallSucceeded,
@@ -40,7 +41,8 @@ export const knowsEvent = (type: string): type is EventType => Object.prototype.
 
 export function evolve(state: State, event: RunEvent): State {
   const at = Math.max(state.at, event.at);
-  const active = state.version > 0 && !waitsForPerson(state) ? at - state.at : 0;
+  // What lies between a run and its fork is no time of either.
+  const active = state.version > 0 && event.type !== 'RunForked' && !waitsForPerson(state) ? at - state.at : 0;
   const fold = knowsEvent(event.type) ? FOLDS[event.type] as Fold<EventType> : undefined;
   const folded = fold ? fold(state, event as EventOf<EventType>) : state;
   const remembered = event.message

@@ -1,6 +1,6 @@
 // The list row of a run: what lists, the inbox and search attributes show. Written with every batch in the same transaction.
 // Shapes only; summary.ts makes them from a state.
-import type { Actor, ArtifactRef, Effect } from './run';
+import type { Actor, ArtifactRef, Effect, ForkOrigin } from './run';
 
 /** One open wait as lists show it. */
 export interface WaitRow {
@@ -50,6 +50,3 @@ export interface RunRow {
   /** The run and event that it was forked from; stays as it was accepted. */
   forkOf?: ForkOrigin;
 }
-
-/** Where a fork begins: after event `at` of another run. */
-export interface ForkOrigin { runId: string; at: number }

@@ -55,7 +55,12 @@ export interface RunSpec {
   owner: Actor;
   /** The call of another run that started this one. */
   parent?: ParentLink;
+  /** The run begins as a copy of another, up to an event. Its `plan` is then what is done from there on; null: as the other had planned. Its `budget` is what it may use from there on; of the kinds left out, what was left. */
+  fork?: ForkOrigin;
 }
+
+/** Where a fork begins: after event `at` of another run. */
+export interface ForkOrigin { runId: string; at: number }
 
 /** Where a child run belongs: the call of its parent, and under which id that waits. `depth`: 1 for the child of a run that a person started. */
 export interface ParentLink { runId: string; callId: string; callbackId: string; depth: number }

@@ -3,9 +3,9 @@
 import { canonical, digestOf, type Json } from './canonical';
 import type { RunSpec } from './run';
 
-const bound = ({ agent, input, plan, budget }: RunSpec): Json => ({ agent, input, plan, budget: budget as Json });
+const bound = ({ agent, input, plan, budget, fork }: RunSpec): Json => ({ agent, input, plan, budget: budget as Json, ...(fork ? { fork: { ...fork } } : {}) });
 
-/** Digest of agent, input, plan and budget. */
+/** Digest of agent, input, plan, budget, and of where a fork begins. */
 export const inputDigestOf = (spec: RunSpec): string => digestOf(bound(spec));
 
 /** One member that two requests do not share; `null` stands for a member that is not there as well. */

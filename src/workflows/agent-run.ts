@@ -68,6 +68,7 @@ async function conduct(input: RunInput, inbox: Inbox, desk: Desk, native: { canc
 /** The commands that open a generation, where some are needed: what a newer law or schema makes of the run comes first. */
 function begin(input: RunInput, inbox: Inbox, opened: OpenAnswer, state: State): void {
   if (opened.kind === 'fresh') inbox.begin({ type: 'Start', runId: input.runId, epoch: input.epoch, fresh: opened.fresh });
+  else if (opened.kind === 'restored' && opened.fork) inbox.begin({ type: 'Fork', order: opened.fork });
   else if (input.epoch > state.epoch) inbox.begin({ type: 'Restore', epoch: input.epoch, executionId: workflowInfo().runId, why: 'The run was restored in a new execution.' });
   if (opened.kind === 'restored' && opened.migrate) inbox.begin({ type: 'Migrate', migration: opened.migrate });
 }

@@ -11,6 +11,7 @@ import { askApproval } from './approvals';
 import { NO_USAGE, breach } from './budgets';
 import { accepted } from './callbacks';
 import { refuseEdit } from './edits';
+import { withDoubt } from './forking';
 import { standIns } from './grants';
 import { CANCELLED, finalFailure, premiseChanged, succeeded } from './outcomes';
 import { backoffMs, mayRetry } from './retries';
@@ -20,10 +21,11 @@ const PREPARE_ATTEMPTS = 5;
 const LOST_WORKERS = 5;
 
 /** The step's call is known in full: policy says whether it may go, must be asked for, or is denied. */
-export function prepareReturned(state: State, stepId: string, n: number, result: PrepareResult, now: number): Decision {
+export function prepareReturned(state: State, stepId: string, n: number, seen: PrepareResult, now: number): Decision {
   const step = stepOf(state, stepId);
   if (!step || step.status !== 'pending' || step.prepared + 1 !== n || step.action.type !== 'tool' || state.cancel) return nothing;
-  if (result.kind === 'failed') return prepareFailed(state, step, n, result.failure, now);
+  if (seen.kind === 'failed') return prepareFailed(state, step, n, seen.failure, now);
+  const result = { ...seen, policy: withDoubt(state, step, seen.policy) };
   const tool = toolOf(state, step.action.tool);
   if (!tool) return only([draft('StepFailed', { stepId, failure: { class: 'tool-missing', code: 'unknown-tool', message: `No tool ${step.action.tool} is pinned in this run.` } }, stepId)]);
   const callSeq = state.callSeq + 1;

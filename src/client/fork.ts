@@ -1,0 +1,87 @@
+// Forks a run (R10.2): a new run whose journal begins as a copy of another's up to an event, and goes on from there under an id, keys
+// and an epoch of its own. Judges the place and the plan before anything is accepted; the law writes RunForked when the run opens.
+// The parent is read and never changed.
+import { v7 as uuidv7 } from 'uuid';
+import type { Json } from '../core/canonical';
+import type { RunEvent } from '../core/events';
+import { evolve } from '../core/evolve';
+import { initialState } from '../core/initial';
+import type { StepOutline } from '../core/plan';
+import { batchAround, doubtsOf, faultOfFork, planOfFork } from '../core/rules/forking';
+import { parsePlan } from '../core/rules/planning';
+import { memberAt } from '../core/rules/binding';
+import type { RunSpec } from '../core/run';
+import { inputDigestOf } from '../core/spec';
+import { budgetLeft } from '../core/rules/budgets';
+import type { State } from '../core/state';
+import { eventsOf, rowOf } from './reads';
+import { acceptedRow, beginExecution, faultOfStart, isOver, otherInput, readSpec, storeSpec, takenByPurged } from './start';
+import type { Temporal } from './temporal';
+import type { ClientStores, ForkAnswer, ForkRequest } from './types';
+
+/** Starts a run that begins with the first `at` events of another. Throws ClientError `unknown-run`. */
+export async function forkRun(stores: ClientStores, temporal: () => Promise<Temporal>, runId: string, request: ForkRequest): Promise<ForkAnswer> {
+  const parent = await rowOf(stores, runId);
+  const id = request.runId ?? uuidv7();
+  const before = await readSpec(stores, parent);
+  if (!before) return refused(`What run ${runId} was asked cannot be read any more, so that it cannot be forked: see \`npx longhaul artifacts verify ${parent.inputRef.sha256}\`.`);
+  const fault = faultOfStart(id, { ...request, agent: before.agent });
+  if (fault) return refused(fault);
+  const found = await placeOf(stores, runId, request.at, parent.version);
+  if ('why' in found) return refused(found.why);
+  const { state, later } = found;
+  const stands = request.plan === undefined ? [] : await standsIn(stores, state, request.plan);
+  if ('why' in stands) return refused(stands.why);
+
+  const server = await temporal();
+  const spec: RunSpec = { v: 1, agent: before.agent, input: before.input, plan: request.plan ?? null, budget: request.budget ?? {}, owner: request.owner, fork: { runId, at: request.at } };
+  const inputRef = await storeSpec(stores, id, spec);
+  const row = {
+    ...acceptedRow(id, spec, inputRef, request.title ?? parent.title), agent: parent.agent, epoch: state.epoch, version: request.at, forkOf: { runId, at: request.at }, taskQueue: parent.taskQueue ?? server.taskQueue,
+    detail: `Forked from ${runId} after event ${request.at}; no worker has begun it yet.`, budgetLeft: budgetLeft(state),
+  };
+  const answer = await stores.journal.fork(row, { runId, at: request.at });
+  switch (answer.kind) {
+    case 'no-such-event': return refused(`Run ${runId} has only ${answer.version} events in the journal.`);
+    case 'purged': return refused(takenByPurged(answer.purged));
+    case 'other-input': return otherInput(stores, answer.row, spec);
+  }
+  const known = answer.kind === 'known' ? answer.row : row;
+  if (!isOver(known)) await beginExecution(server, known, 'REJECT_DUPLICATE');
+  return { kind: answer.kind === 'known' ? 'known' : 'forked', runId: id, row: known, stands, effects: state.effects.map(nameOf), doubts: doubtsOf(state), later };
+}
+
+const refused = (why: string): { kind: 'refused'; why: string } => ({ kind: 'refused', why });
+
+const nameOf = ({ tool, callId, stepId }: State['effects'][number]): string => `${tool} ${callId}${stepId === '' ? '' : ` (${stepId})`}`;
+
+/** The state of the parent after event `at`, and what it has done to the outside since; or why no fork can begin there. */
+async function placeOf(stores: ClientStores, runId: string, at: number, version: number): Promise<{ state: State; later: string[] } | { why: string }> {
+  if (!Number.isSafeInteger(at) || at < 1 || at > version) return { why: version === 0 ? `Run ${runId} has not begun, so that there is no event to fork it after.` : `Run ${runId} has the events 1 to ${version}: --at takes one of these numbers (npx longhaul runs events ${runId}).` };
+  const events: RunEvent[] = [];
+  for await (const event of eventsOf(stores, runId)) events.push(event);
+  const { from, to } = batchAround(events, at);
+  if (to !== at) return { why: `Event ${at} stands within what one turn has written, which is taken whole: use --at ${to}${from > 1 ? ` or --at ${from - 1}` : ''}.` };
+  let state = initialState(runId);
+  for (const event of events.slice(0, at)) state = evolve(state, event);
+  const fault = faultOfFork(state);
+  if (fault) return { why: `No fork can begin after event ${at}: ${fault}. Use an event before that; npx longhaul runs events ${runId} shows them.` };
+  const known = new Set(state.effects.map(({ callId }) => callId));
+  const now = events.slice(at).reduce(evolve, state);
+  return { state, later: now.effects.filter(({ callId }) => !known.has(callId)).map(nameOf) };
+}
+
+/** Ids of the steps of a given plan that are done and stand in; or why it does not fit. */
+async function standsIn({ artifacts }: ClientStores, state: State, plan: Json): Promise<string[] | { why: string }> {
+  const parsed = parsePlan(plan, state.agent.tools, { model: state.agent.model !== null });
+  const read = async (step: StepOutline): Promise<StepOutline> => {
+    const { action } = step;
+    if (!('argsRef' in action) || !action.argsRef) return step;
+    const { argsRef, at = [], ...rest } = action;
+    const args = memberAt(JSON.parse(new TextDecoder().decode(await artifacts.read(argsRef.sha256))) as Json, at);
+    return { ...step, action: { ...rest, ...(args === undefined ? {} : { args }) } };
+  };
+  const steps = await Promise.all(state.steps.map(async (step) => ({ ...step, ...await read(step) })));
+  const chosen = 'reasons' in parsed ? parsed : planOfFork({ ...state, steps }, parsed.patch);
+  return 'reasons' in chosen ? { why: `The plan is refused, nothing was forked:\n${chosen.reasons.map((reason) => `  ${reason}`).join('\n')}` } : chosen.stands;
+}

@@ -1,0 +1,96 @@
+// Forks on the real server: a new run goes on from what another had come to, while that one goes on by itself. Effects are counted
+// in the file that the tools write to; the fork's journal is judged as an export, with no store beside it.
+import { createClient, type LonghaulClient } from '../../src/client/client';
+import type { ForkAnswer, ForkRequest } from '../../src/client/types';
+import type { Json } from '../../src/core/canonical';
+import { judgeJournal } from '../../src/cli/verify-journal';
+import { ANN, startRig, type Rig } from '../rig/rig';
+
+let rig: Rig;
+let client: LonghaulClient;
+beforeAll(async () => {
+  rig = await startRig();
+  await rig.worker();
+  client = createClient({ stores: rig.stores, connection: rig.client.connection, taskQueue: 'rig' });
+}, 120_000);
+afterAll(() => rig.stop(), 60_000);
+
+const tool = (id: string, name: string, dependsOn: string[] = [], args: { [key: string]: Json } = { text: id }) => ({ id, title: id, dependsOn, action: { type: 'tool', tool: name, args } });
+const ask = (id: string, dependsOn: string[]) => ({ id, title: id, dependsOn, action: { type: 'question', question: `${id}?` } });
+const PLAN = { goal: 'Do each thing once', steps: [tool('first', 'stamp'), ask('go', ['first']), tool('second', 'stamp', ['go'])] };
+const lines = (runId: string): string[] => rig.effects(runId).map(({ text }) => text);
+const fork = async (runId: string, request: Omit<ForkRequest, 'owner'>): Promise<Extract<ForkAnswer, { stands: string[] }>> => {
+  const answer = await client.fork(runId, { owner: ANN, ...request });
+  if (!('stands' in answer)) throw new Error(answer.why);
+  return answer;
+};
+async function answered(runId: string): Promise<void> {
+  const questionId = await rig.until(runId, (state) => Object.keys(state.questions)[0]);
+  await rig.send(runId, { kind: 'answer', questionId, answer: { value: 'yes' } });
+}
+
+test('R10.2 a fork goes on from its event beside its parent: what was done before is done by neither again, each does its own after', async () => {
+  const runId = await rig.run({ plan: PLAN });
+  const version = await rig.until(runId, (state) => (Object.keys(state.questions)[0] ? state.version : null));
+  const made = await fork(runId, { at: version, runId: 'fork-beside' });
+  expect(made).toMatchObject({ kind: 'forked', effects: [expect.stringMatching(/^stamp c\d+ \(first\)$/)], doubts: [], later: [] });
+  expect(await fork(runId, { at: version, runId: 'fork-beside' })).toMatchObject({ kind: 'known', runId: 'fork-beside' });
+  const asked = await rig.until('fork-beside', (state) => Object.keys(state.questions)[0]);
+  expect(asked).not.toBe(await rig.until(runId, (state) => Object.keys(state.questions)[0]));
+  for (const id of [runId, 'fork-beside']) await answered(id);
+  for (const id of [runId, 'fork-beside']) expect((await rig.end(id)).status).toBe('COMPLETED');
+  expect([lines(runId), lines('fork-beside')]).toEqual([['first', 'second'], ['second']]);
+
+  // The journal of the fork stands for itself.
+  const events: { event: Awaited<ReturnType<Rig['events']>>[number]; chain: string }[] = [];
+  for await (const line of client.export('fork-beside')) if (line.kind === 'event') events.push(line);
+  expect(await judgeJournal('fork-beside', (async function* each() { yield* events; })(), [])).toMatchObject({ ok: true, events: events.length });
+  const keys = async (id: string): Promise<string[]> => (await rig.stores.ledger.byRun(id)).map(({ key }) => key);
+  expect(new Set([...await keys(runId), ...await keys('fork-beside')]).size).toBe(3);
+});
+
+test('R10.2 with a plan of its own, from the middle of a run that is over', async () => {
+  const runId = await rig.run({ plan: PLAN });
+  await answered(runId);
+  await rig.end(runId);
+  const events = await rig.events(runId);
+  const at = events.find((event) => event.type === 'StepCompleted')!.seq;
+  const whole = events.filter((event) => event.at === events[at - 1]!.at).at(-1)!.seq;
+  const plan = { goal: 'Otherwise', steps: [tool('first', 'stamp'), tool('other', 'stamp', ['first'], { text: { $from: 'first.text' } })] };
+  const made = await fork(runId, { at: whole, runId: 'fork-otherwise', plan });
+  expect(made).toMatchObject({ stands: ['first'], later: [expect.stringMatching(/^stamp/)] });
+  const { state } = await rig.end('fork-otherwise');
+  expect([state.end?.status, lines('fork-otherwise'), state.forked]).toEqual(['completed', ['first'], { runId, at: whole, effects: [expect.stringMatching(/^stamp/)], more: 0 }]);
+});
+
+test('R10.2 a call that was under way is asked about, and made under another key once a person has said so', async () => {
+  const runId = await rig.run({ plan: { goal: 'One', steps: [tool('only', 'stamp', [], { text: 'slow', before: 3_000, deaf: true })] } });
+  const version = await rig.until(runId, (state) => Object.values(state.calls)[0]?.phase === 'sent' && state.version);
+  const made = await fork(runId, { at: version, runId: 'fork-doubt' });
+  expect(made.doubts).toMatchObject([{ stepId: 'only', tool: 'stamp', why: 'it was under way' }]);
+  const approvalId = await rig.until('fork-doubt', (state) => Object.keys(state.approvals)[0]);
+  expect((await rig.end(runId)).status).toBe('COMPLETED');
+  expect(lines('fork-doubt')).toEqual([]);
+  await rig.send('fork-doubt', { kind: 'reject', approvalId, reason: 'the other run has done it' });
+  expect([(await rig.end('fork-doubt')).state.end?.outcome, lines('fork-doubt'), lines(runId)]).toEqual(['partial', [], ['slow']]);
+});
+
+test('what cannot be forked is refused with a sentence: no such event, within a turn, another request under the same id, a plan that does not fit', async () => {
+  const runId = await rig.run({ plan: PLAN });
+  const version = await rig.until(runId, (state) => (Object.keys(state.questions)[0] ? state.version : null));
+  const why = async (request: Omit<ForkRequest, 'owner'>, id = runId): Promise<string> => {
+    const answer = await client.fork(id, { owner: ANN, ...request });
+    return 'why' in answer ? answer.why : answer.kind;
+  };
+  expect(await why({ at: 0 })).toMatch(/has the events 1 to \d+: --at takes one/);
+  expect(await why({ at: version + 9 })).toMatch(/has the events 1 to \d+: --at takes one/);
+  expect(await why({ at: 1 })).toMatch(/Event 1 stands within what one turn has written.*use --at \d+\.$/);
+  expect(await why({ at: version, runId: 'bad id' })).toMatch(/cannot be used/);
+  expect(await why({ at: version, runId })).toMatch(/exists with other input/);
+  expect(await why({ at: version, plan: { goal: 'g', steps: [tool('first', 'stamp', [], { text: 'changed' })] } })).toMatch(/Step first is done by then/);
+  expect(await why({ at: version, plan: { goal: 'g', steps: [tool('x', 'unheard-of')] } })).toMatch(/unheard-of/);
+  await expect(client.fork('nobody', { at: 1, owner: ANN })).rejects.toThrow(/There is no run nobody/);
+  await answered(runId);
+  const { state } = await rig.end(runId);
+  expect(await why({ at: state.version })).toMatch(/No fork can begin after event \d+: the run is over there \(completed\)/);
+});
