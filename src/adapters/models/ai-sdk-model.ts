@@ -1,8 +1,8 @@
 // Adapter: any language model of the AI SDK as a ModelPort. Translates messages and tools one way, text, calls and usage
-// the other. Never executes a tool and never retries (the law does both); never trusts the SDK's reading of arguments: they
-// are taken raw from the provider and go through the one parser, so that all providers agree on what is malformed.
-import type { LanguageModelV3, LanguageModelV3GenerateResult } from '@ai-sdk/provider';
-import type { ModelMessage as SdkMessage, ToolSet } from 'ai';
+// the other. Never executes a tool and never retries (the law does both). Asks the provider's model itself, without the SDK's front:
+// that checks every message of a long conversation anew at each call, and reads arguments in its own way. Here they come raw
+// and go through the one parser, so that all providers agree on what is malformed.
+import type { JSONSchema7, LanguageModelV3, LanguageModelV3GenerateResult, LanguageModelV3Prompt } from '@ai-sdk/provider';
 import { bytesOf } from '../../core/canonical';
 import type { ModelAnswer, ModelMessage, ModelPort, ModelRequest, ModelToolCall } from '../../ports/model';
 import { costOf, type Price } from './prices';
@@ -24,40 +24,20 @@ export function aiSdkModel(load: () => LanguageModelV3 | Promise<LanguageModelV3
 }
 
 async function ask(model: LanguageModelV3, request: ModelRequest): Promise<LanguageModelV3GenerateResult> {
-  const { generateText, wrapLanguageModel, jsonSchema } = await import('ai');
-  let raw: LanguageModelV3GenerateResult | undefined;
-  const listened = wrapLanguageModel({
-    model,
-    middleware: { specificationVersion: 'v3', wrapGenerate: async ({ doGenerate }) => (raw = await doGenerate()) },
+  const tools = request.tools.map(({ name, description, inputSchema }) => ({ type: 'function' as const, name, description, inputSchema: inputSchema as JSONSchema7 }));
+  return model.doGenerate({
+    prompt: promptOf(request.messages),
+    ...(tools.length > 0 ? { tools, toolChoice: { type: 'auto' } } : {}),
+    maxOutputTokens: request.maxOutputTokens,
+    abortSignal: request.signal,
   });
-  const tools: ToolSet = Object.fromEntries(request.tools.map(({ name, description, inputSchema }) => [name, { description, inputSchema: jsonSchema(inputSchema as Parameters<typeof jsonSchema>[0]) }]));
-  try {
-    await generateText({
-      model: listened,
-      ...systemOf(request.messages),
-      messages: sdkMessages(request.messages),
-      ...(request.tools.length > 0 ? { tools } : {}),
-      maxOutputTokens: request.maxOutputTokens,
-      maxRetries: 0,
-      abortSignal: request.signal,
-    });
-  } catch (error) {
-    // Once the provider has answered, only the SDK's own reading of arguments can still fail, and that is not used.
-    if (!raw) throw error;
-  }
-  if (!raw) throw new Error('The provider was not asked.');
-  return raw;
 }
 
-function systemOf(messages: ModelMessage[]): { system?: string } {
+function promptOf(messages: ModelMessage[]): LanguageModelV3Prompt {
   const system = messages.flatMap((message) => (message.role === 'system' ? [message.text] : [])).join('\n\n');
-  return system === '' ? {} : { system };
-}
-
-function sdkMessages(messages: ModelMessage[]): SdkMessage[] {
-  const out: SdkMessage[] = [];
+  const out: LanguageModelV3Prompt = system === '' ? [] : [{ role: 'system', content: system }];
   for (const message of messages) {
-    if (message.role === 'user') out.push({ role: 'user', content: message.text });
+    if (message.role === 'user') out.push({ role: 'user', content: [{ type: 'text', text: message.text }] });
     if (message.role === 'assistant') {
       const text = message.text === '' ? [] : [{ type: 'text' as const, text: message.text }];
       const calls = message.calls.map((call) => ({ type: 'tool-call' as const, toolCallId: call.id, toolName: call.tool, input: call.args }));
