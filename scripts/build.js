@@ -27,8 +27,13 @@ async function bundle() {
   if (!existsSync(workflows)) return;
   const { bundleWorkflowCode } = require('@temporalio/worker');
   const quiet = { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error: console.error };
-  const { code } = await bundleWorkflowCode({ workflowsPath: workflows, logger: quiet });
-  writeFileSync(path.join(fresh, 'workflow-bundle.js'), code.replaceAll(fresh, dist));
+  const write = async (name, more) => {
+    const { code } = await bundleWorkflowCode({ workflowsPath: workflows, logger: quiet, ...more });
+    writeFileSync(path.join(fresh, name), code.replaceAll(fresh, dist));
+  };
+  await write('workflow-bundle.js', {});
+  // The same code with another converter of failures, which the sandbox cannot be given later.
+  await write('workflow-bundle-encrypted.js', { failureConverterPath: path.join(fresh, 'src/adapters/codec/failure-converter.js') });
 }
 
 async function main() {

@@ -67,6 +67,8 @@ export interface Config {
   resources?: Record<string, ResourceReader>;
   /** `production`: decisions about manual and irreversible effects must be signed (docs/decisions/who-decides.md); default `dev`. Pinned in each run. */
   mode?: 'dev' | 'production';
+  /** Encrypts everything that goes through Temporal (docs/decisions/encryption.md); default: wherever there are payload keys. */
+  encryption?: boolean;
   /** Folder of stores and logs; default `.longhaul` beside the file. */
   stateDir?: string;
   limits?: HistoryLimits;

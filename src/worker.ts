@@ -17,6 +17,7 @@ import type { Config, HistoryLimits } from './config';
 import { ownerGone, ownerHere, ownerLives } from './adapters/claims/owner';
 import { noting, startReaper } from './adapters/claims/reaper';
 import { keepNotes } from './adapters/claims/running';
+import { openEncryption, selfTest, type Encryption } from './adapters/codec/encryption';
 import { resolveAgents, serviceResolver, toolsByName } from './adapters/config/resolve';
 import { openKeyring } from './adapters/keys/keyring';
 import { installCrashPointFromEnv } from './adapters/crash/kill-at';
@@ -82,13 +83,15 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
   const log = installLogger({ file: settings.logFile, level: settings.logLevel ?? 'info' });
   for (const note of secrets.notes) log.warn(note);
   installCrashPointFromEnv();
+  const encryption = openEncryption({ stateDir: settings.stateDir, demanded: settings.config.encryption });
+  await selfTest(encryption);
   const stores = settings.stores ?? await openStores({ stateDir: settings.stateDir });
   const connection = 'address' in settings.connection ? await NativeConnection.connect(settings.connection) : settings.connection as NativeConnection;
   const namespace = settings.namespace ?? 'default';
   const say = (message: string, about: Record<string, unknown>): void => log.info(message, about);
   const notes = keepNotes(settings.stateDir, ownerOf(settings), namespace, (error) => log.warn('what runs here is not noted; after a crash it waits for its heartbeats', { error: String(error) }));
   const unnoted = installGroupNote((child) => notes.group(child));
-  const reaper = startReaper({ stateDir: settings.stateDir, notes, client: new Client({ connection, namespace }), namespace, log: say });
+  const reaper = startReaper({ stateDir: settings.stateDir, notes, client: new Client({ connection, namespace, dataConverter: encryption.dataConverter }), namespace, log: say });
   const close = async (): Promise<void> => {
     reaper.stop();
     unnoted();
@@ -97,8 +100,8 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
     if (connection !== settings.connection) await connection.close();
   };
   try {
-    const hands = makeHands(await depsOf(settings, secrets, stores, connection, log));
-    const worker = await Worker.create({ ...options(settings), connection, activities: hands, interceptors: { activity: [noting(notes)] } });
+    const hands = makeHands(await depsOf(settings, secrets, stores, connection, encryption, log));
+    const worker = await Worker.create({ ...options(settings, encryption), connection, activities: hands, interceptors: { activity: [noting(notes)] } });
     // What a dead worker left is told before this one is up, so that nothing is sought at the dead one's queue any more.
     await Promise.race([reaper.first, sleep(REAP_MS, undefined, { ref: false })]);
     return { worker, mode: modeOf(settings), run: () => polling(worker, close), shutdown: () => worker.shutdown() };
@@ -121,9 +124,9 @@ async function polling(worker: Worker, close: () => Promise<void>): Promise<void
 
 const ownerOf = ({ identity }: WorkerSettings): ClaimOwner => ownerHere(identity ?? identityOf());
 
-function options({ namespace, taskQueue, identity, deployment, graceMs }: WorkerSettings): Omit<WorkerOptions, 'activities' | 'connection'> {
+function options({ namespace, taskQueue, identity, deployment, graceMs }: WorkerSettings, { on, dataConverter }: Encryption): Omit<WorkerOptions, 'activities' | 'connection'> {
   return {
-    ...workflows(), namespace: namespace ?? 'default', taskQueue: taskQueue ?? TASK_QUEUE, identity: identity ?? identityOf(),
+    ...workflows(on), dataConverter, namespace: namespace ?? 'default', taskQueue: taskQueue ?? TASK_QUEUE, identity: identity ?? identityOf(),
     stickyQueueScheduleToStartTimeout: '2s', maxHeartbeatThrottleInterval: '1s', defaultHeartbeatThrottleInterval: '1s',
     shutdownGraceTime: graceMs ?? 20_000, maxCachedWorkflows: 200, maxEagerActivityReservationsPerWorkflowTask: 8,
     // Without a name of ours the SDK sends its own, of 88 characters, with three events of every call.
@@ -134,19 +137,19 @@ function options({ namespace, taskQueue, identity, deployment, graceMs }: Worker
 
 const identityOf = (): string => `longhaul ${process.pid}@${os.hostname()}`;
 
-/** Built code brings its bundle; sources are bundled when the worker starts. */
-function workflows(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'> {
-  const bundle = path.join(__dirname, '..', 'workflow-bundle.js');
+/** Built code brings its bundles; sources are bundled when the worker starts. The sandbox makes failures itself, so it has its own for encryption. */
+function workflows(encrypted: boolean): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'> {
+  const bundle = path.join(__dirname, '..', encrypted ? 'workflow-bundle-encrypted.js' : 'workflow-bundle.js');
   if (__filename.endsWith('.js') && existsSync(bundle)) return { workflowBundle: { codePath: bundle } };
   return { workflowsPath: path.join(__dirname, 'workflows') };
 }
 
-async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores, connection: NativeConnection, log: Log): Promise<HandsDeps> {
+async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores, connection: NativeConnection, encryption: Encryption, log: Log): Promise<HandsDeps> {
   const { config, stateDir } = settings;
   const [keys, mode] = [openKeyring(stateDir), modeOf(settings)];
   if (mode === 'production' && keys.ensure()) log.info('the decision keys were made', { file: stateDir });
-  const client = temporalOf({ stores, connection, namespace: settings.namespace ?? 'default', taskQueue: settings.taskQueue ?? TASK_QUEUE });
-  const front = createClient({ stores, connection, namespace: settings.namespace ?? 'default' });
+  const client = temporalOf({ stores, connection, encryption, namespace: settings.namespace ?? 'default', taskQueue: settings.taskQueue ?? TASK_QUEUE });
+  const front = createClient({ stores, connection, encryption, namespace: settings.namespace ?? 'default' });
   const admission = new Admission((message, about) => log.warn(message, about));
   const agents = resolveAgents(config, modelIdFromEnv(process.env), (model) => modelPrice(model, process.env));
   const tools = toolsByName(config, { runs: childRuns(stores, client, front), agents });

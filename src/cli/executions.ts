@@ -36,3 +36,11 @@ export function lostWords(row: RunRow, view: ExecutionView | undefined): string 
 }
 
 export const restoreCommand = (runId: string): string => `longhaul runs restore ${runId}`;
+
+/** `the payload key p-... is missing`, when an open run cannot go on without it; null otherwise. */
+export function missingKeyWords(row: RunRow, view: ExecutionView | undefined): string | null {
+  return !view || view.missingKey === null || isOver(row) ? null : `the payload key ${view.missingKey} is missing`;
+}
+
+/** What brings a key back, and what goes on without it where it is lost for good: the journal needs no key. */
+export const keyBack = (runId: string): string => `npx longhaul keys import COPY where the worker runs, or, if no copy is left, npx ${restoreCommand(runId)} --force`;

@@ -6,7 +6,7 @@ import type { RunRow, WaitRow } from '../core/row';
 import { wordsOfGrant } from '../core/rules/grants';
 import type { State, StepState } from '../core/state';
 import type { LedgerRow } from '../ports/ledger';
-import { restoreCommand } from './executions';
+import { keyBack, restoreCommand } from './executions';
 import { budgetWords, command, count, distance, line, time } from './print';
 import { verdictLines, type Look } from './verdicts';
 
@@ -41,6 +41,8 @@ export function waitLines(wait: WaitRow): string[] {
 export interface PageExtras {
   /** How Temporal lost the run, when nothing runs it although it is open. */
   lost?: string | null;
+  /** Which payload key is missing, when Temporal cannot go on with the open run without it. */
+  missingKey?: string | null;
   /** The run's rows of the ledger: what came of a call after the run was over. */
   ledger?: readonly LedgerRow[];
   /** The newest look at each call that somebody has to decide about. */
@@ -50,7 +52,7 @@ export interface PageExtras {
 }
 
 /** The page of a run. */
-export function pageOfRun(row: RunRow, state: State, { lost = null, ledger = [], looks, below = [] }: PageExtras = {}): string {
+export function pageOfRun(row: RunRow, state: State, { lost = null, missingKey = null, ledger = [], looks, below = [] }: PageExtras = {}): string {
   const lines = [
     `${pc.bold(row.title)}`,
     `  run          ${row.runId}`,
@@ -62,6 +64,7 @@ export function pageOfRun(row: RunRow, state: State, { lost = null, ledger = [],
   ];
   lines.push(...forkLines(state));
   if (lost !== null) lines.push('', `  ${pc.yellow(`nothing runs it: it is ${lost}, and what it waits for counts only once it is restored`)}`, `    next         ${command(restoreCommand(row.runId))}`);
+  if (missingKey !== null) lines.push('', `  ${pc.yellow(`missing key: ${missingKey}, so that nothing goes on; nothing is lost`)}`, `    next         ${pc.cyan(keyBack(row.runId))}`);
   for (const wait of row.waits) lines.push('', ...waitLines(wait), ...verdictLines(looks?.get(state.decisions[wait.waitId]?.callId ?? '')));
   for (const { run, wait } of below) lines.push('', `  below it, run ${run.runId} (${run.agent})`, ...waitLines(wait));
   lines.push(...grantLines(state), ...planLines(state), ...budgetLines(row), ...artifactLines(state), ...reportLines(state), ...lateLines(state, ledger));

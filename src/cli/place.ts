@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Connection } from '@temporalio/client';
+import type { Encryption } from '../adapters/codec/encryption';
 import type { LoadedConfig } from '../adapters/config/load';
 import type { Keyring } from '../adapters/keys/keyring';
 import type { Secrets } from '../adapters/secrets/sources';
@@ -39,6 +40,7 @@ export class Place {
   private connected?: Promise<{ connection: Connection; at: ResolvedAddress }>;
   private loaded?: Promise<LoadedConfig>;
   private known?: Promise<Secrets>;
+  private sealed?: Promise<Encryption>;
 
   private constructor(readonly options: CommonOptions, readonly stateDir: string) {}
 
@@ -163,10 +165,21 @@ export class Place {
     return openKeyring(this.stateDir);
   }
 
+  /** How payloads are encrypted here; `make`: with a first key where the configuration demands encryption and there is none. */
+  encryption({ make = false }: { make?: boolean } = {}): Promise<Encryption> {
+    this.sealed ??= (async () => {
+      const { openEncryption } = await import('../adapters/codec/encryption');
+      // A configuration that was not needed so far is not read for this: where it demands encryption, its workers have made the keys.
+      const loaded = await this.loaded?.catch(() => null);
+      return openEncryption({ stateDir: this.stateDir, demanded: loaded?.config.encryption, make });
+    })();
+    return this.sealed;
+  }
+
   /** The client; it connects to Temporal only when it has to. */
   async client(how?: { mustExist?: boolean }): Promise<LonghaulClient> {
     const stores = await this.stores(how);
-    return createClient({ stores, taskQueue: this.taskQueue, keys: await this.keyring(), door: userName(), secrets: () => this.secrets(), connection: async () => (await this.connection()).connection, namespace: async () => (await this.connection()).at.namespace });
+    return createClient({ stores, taskQueue: this.taskQueue, keys: await this.keyring(), door: userName(), secrets: () => this.secrets(), encryption: () => this.encryption(), connection: async () => (await this.connection()).connection, namespace: async () => (await this.connection()).at.namespace });
   }
 
   async close(): Promise<void> {

@@ -5,8 +5,10 @@ import { addArtifacts } from './commands/artifacts';
 import { addCallback } from './commands/callback';
 import { addDemo } from './commands/demo';
 import { addDev } from './commands/dev';
+import { addCodecServer } from './commands/codec-server';
 import { addDoctor } from './commands/doctor';
 import { addMigrate } from './commands/migrate';
+import { addKeys } from './commands/keys';
 import { addReplay } from './commands/replay';
 import { addRun } from './commands/run';
 import { addRunsAct } from './commands/runs-act';
@@ -36,6 +38,8 @@ export function programOf(version: string): Command {
   addArtifacts(program);
   addReplay(program);
   addMigrate(program);
+  addKeys(program);
+  addCodecServer(program);
   addDoctor(program);
   return program;
 }

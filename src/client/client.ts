@@ -11,10 +11,11 @@ import type { ListQuery } from '../ports/journal';
 import { atDoor, makeToken, type TokenRequest } from './authority';
 import { addressee, waitsBelow } from './below';
 import { sendCallback, type CallbackEvent } from './callback';
-import { executionOf, taskFailureOf, type ExecutionView } from './execution';
+import { executionOf, missingKeysOf, taskFailureOf, type ExecutionView } from './execution';
 import { exportRun, type ExportLine } from './export';
 import { forkRun } from './fork';
 import { eventsOf, inboxOf, listRuns, resultOf, rowOf, runOfWait, stateOf, watchRun, type WatchOptions } from './reads';
+import { usesOfKeys, type KeyUse } from './key-uses';
 import { restoreRun } from './restore';
 import { sendMessage, Turnstile } from './send';
 import { startRun } from './start';
@@ -49,6 +50,10 @@ export interface LonghaulClient {
   execution(runId: string): Promise<ExecutionView>;
   /** Why Temporal tries the run's present workflow task again; null when nothing failed. */
   taskFailure(runId: string): Promise<string | null>;
+  /** Ids of the payload keys that the run's present execution needs and that are not here; reads its whole history. */
+  missingKeys(runId: string): Promise<string[]>;
+  /** Which payload keys Temporal's histories need, and by which runs; reads them all. */
+  keyUses(): Promise<Map<string, KeyUse>>;
   events(runId: string, after?: number): AsyncGenerator<RunEvent>;
   watch(runId: string, options?: WatchOptions): AsyncGenerator<RunEvent>;
   /** Waits for the end of a run; answers its row. */
@@ -92,6 +97,8 @@ export function createClient(options: ClientOptions): LonghaulClient {
     },
     execution: async (runId) => executionOf(await temporal(), runId),
     taskFailure: async (runId) => taskFailureOf(await temporal(), runId),
+    keyUses: async () => usesOfKeys(await temporal()),
+    missingKeys: async (runId) => missingKeysOf(await temporal(), runId),
     events: (runId, after) => eventsOf(stores, runId, after),
     watch: (runId, watching) => watchRun(stores, runId, watching),
     result: (runId, signal) => resultOf(stores, runId, signal),

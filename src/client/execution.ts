@@ -1,10 +1,15 @@
 // What Temporal says of a run's execution, told without a query and without a worker: whether anything runs it at all, and
 // whether that gets on. The journal stays the authority on the run; this only tells a run that waits from one that nothing
 // would wake. Never writes.
+import type { ProtoFailure } from '@temporalio/common';
 import type { RunRow } from '../core/row';
 import { workflowIdOf } from '../messages';
+import { keysIn, missingKeyIn, sentenceOf as wordsOf } from './payloads';
 import { isOver } from './start';
 import { isNotFound, type Temporal } from './temporal';
+
+/** How many events from the end a task's failure is looked for. */
+const NEWEST = 10;
 
 export interface ExecutionView {
   /** Temporal's word for it (RUNNING, TERMINATED, TIMED_OUT, FAILED, COMPLETED, ...), or NOT_FOUND. */
@@ -13,22 +18,40 @@ export interface ExecutionView {
   closedAt: number | null;
   /** Attempt at its present workflow task; 0 when there is none. */
   taskAttempt: number;
+  /** The key that is known to be missing, here or at the worker that tried: nothing goes on until it is back. */
+  missingKey: string | null;
   /** Activities that were asked for and have not ended. */
   activities: { type: string; attempt: number; lastFailure: string | null }[];
 }
 
 /** Asks Temporal. Throws what the connection throws. */
-export async function executionOf({ client }: Temporal, runId: string): Promise<ExecutionView> {
+export async function executionOf(temporal: Temporal, runId: string): Promise<ExecutionView> {
+  const { client } = temporal;
   try {
     const { status, closeTime, raw } = await client.workflow.getHandle(workflowIdOf(runId)).describe();
-    return {
-      status: status.name, closedAt: closeTime?.getTime() ?? null, taskAttempt: raw.pendingWorkflowTask?.attempt ?? 0,
-      activities: (raw.pendingActivities ?? []).map((one) => ({ type: one.activityType?.name ?? '', attempt: one.attempt ?? 0, lastFailure: one.lastFailure?.message ?? null })),
-    };
+    const taskAttempt = raw.pendingWorkflowTask?.attempt ?? 0;
+    const activities = await Promise.all((raw.pendingActivities ?? []).map(async (one) => ({ type: one.activityType?.name ?? '', attempt: one.attempt ?? 0, lastFailure: await wordsOf(client, one.lastFailure) })));
+    const open = status.name === 'RUNNING' || status.name === 'PAUSED';
+    const missingKey = open ? await missingKeyOf(temporal, runId, raw) : null;
+    return { status: status.name, closedAt: closeTime?.getTime() ?? null, taskAttempt, missingKey, activities };
   } catch (error) {
-    if (isNotFound(error)) return { status: 'NOT_FOUND', closedAt: null, taskAttempt: 0, activities: [] };
+    if (isNotFound(error)) return { status: 'NOT_FOUND', closedAt: null, taskAttempt: 0, missingKey: null, activities: [] };
     throw error;
   }
+}
+
+type Described = Awaited<ReturnType<ReturnType<Temporal['client']['workflow']['getHandle']>['describe']>>['raw'];
+
+/** What this place lacks of the keys that the description itself needs; else what a worker says that it lacked, where tasks fail. */
+async function missingKeyOf(temporal: Temporal, runId: string, raw: Described): Promise<string | null> {
+  for (const kid of keysIn(raw)) if (!temporal.encryption.holds(kid)) return kid;
+  for (const { lastFailure } of raw.pendingActivities ?? []) {
+    const kid = missingKeyIn(lastFailure);
+    if (kid !== null) return kid;
+  }
+  if ((raw.pendingWorkflowTask?.attempt ?? 0) < 2) return null;
+  const newest = await newestTaskFailure(temporal, runId);
+  return newest && 'failure' in newest ? missingKeyIn(newest.failure) : null;
 }
 
 /** ms that a start may take from the accepted row to its execution. */
@@ -41,13 +64,29 @@ export function isLost(row: RunRow, view: ExecutionView, now = Date.now()): bool
 }
 
 /** Why the present workflow task is tried again, from the newest failure that history holds; null when there is none. */
-export async function taskFailureOf({ client }: Temporal, runId: string): Promise<string | null> {
+export async function taskFailureOf(temporal: Temporal, runId: string): Promise<string | null> {
+  const newest = await newestTaskFailure(temporal, runId);
+  if (newest === null) return null;
+  if (!('failure' in newest)) return 'no worker finished it in time';
+  return await wordsOf(temporal.client, newest.failure) ?? 'it failed without a word';
+}
+
+async function newestTaskFailure({ client }: Temporal, runId: string): Promise<{ failure: ProtoFailure | null | undefined } | { timedOut: true } | null> {
   const { history } = await client.workflowService.getWorkflowExecutionHistoryReverse({
-    namespace: client.options.namespace, execution: { workflowId: workflowIdOf(runId) }, maximumPageSize: 10,
+    namespace: client.options.namespace, execution: { workflowId: workflowIdOf(runId) }, maximumPageSize: NEWEST,
   });
   for (const { workflowTaskFailedEventAttributes: failed, workflowTaskTimedOutEventAttributes: timedOut } of history?.events ?? []) {
-    if (failed) return failed.failure?.message ?? 'it failed without a word';
-    if (timedOut) return 'no worker finished it in time';
+    if (failed) return { failure: failed.failure };
+    if (timedOut) return { timedOut: true };
   }
   return null;
+}
+
+/** Ids of the keys that the run's present execution needs and that are not here: its whole history is read. Throws what the connection throws. */
+export async function missingKeysOf({ client, encryption }: Temporal, runId: string): Promise<string[]> {
+  const history = await client.workflow.getHandle(workflowIdOf(runId)).fetchHistory().catch((error: unknown) => {
+    if (isNotFound(error)) return null;
+    throw error;
+  });
+  return [...keysIn(history?.events)].filter((kid) => !encryption.holds(kid));
 }

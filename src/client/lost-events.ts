@@ -2,6 +2,7 @@
 // a journal that ends before it was put back from an older copy, and the ledger with it. Only looks.
 import type { JournalPort } from '../ports/journal';
 import { workflowIdOf } from '../messages';
+import { readPayload } from './payloads';
 import { isNotFound, type Temporal } from './temporal';
 
 /** What `append` and `open` answered, as far as it tells a version. */
@@ -14,19 +15,18 @@ export async function eventsLost(journal: JournalPort, { client }: Temporal, run
     throw error;
   });
   const told = (history?.events ?? []).flatMap((event) => [
-    event.markerRecordedEventAttributes?.details?.['result']?.payloads?.[0]?.data, event.activityTaskCompletedEventAttributes?.result?.payloads?.[0]?.data,
+    event.markerRecordedEventAttributes?.details?.['result']?.payloads?.[0], event.activityTaskCompletedEventAttributes?.result?.payloads?.[0],
   ]);
+  const read = await Promise.all(told.map((payload) => readPayload(client, payload)));
+  // Nobody can tell then. To believe a whole old copy would repeat effects; to doubt a whole new one only asks more.
+  if (read.some((one) => one && 'missing' in one)) return true;
   // The journal is read last: it may only have grown since.
-  const known = Math.max(0, ...told.map((data) => (data ? versionIn(data) : 0)));
+  const known = Math.max(0, ...read.map((one) => (one && 'value' in one ? versionIn(one.value) : 0)));
   return known > ((await journal.head(runId))?.version ?? 0);
 }
 
-function versionIn(data: Uint8Array): number {
-  try {
-    const told = JSON.parse(new TextDecoder().decode(data)) as Told | null;
-    if (told?.kind === 'appended') return told.version ?? 0;
-    return told?.kind === 'restored' ? Math.max(told.checkpoint?.version ?? 0, told.tail?.at(-1)?.seq ?? 0) : 0;
-  } catch {
-    return 0;
-  }
+function versionIn(value: unknown): number {
+  const told = value as Told | null;
+  if (told?.kind === 'appended') return told.version ?? 0;
+  return told?.kind === 'restored' ? Math.max(told.checkpoint?.version ?? 0, told.tail?.at(-1)?.seq ?? 0) : 0;
 }

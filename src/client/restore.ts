@@ -6,6 +6,7 @@ import type { RunRow } from '../core/row';
 import type { RunInput } from '../core/run';
 import { workflowIdOf } from '../messages';
 import { eventsLost } from './lost-events';
+import { readPayload } from './payloads';
 import { rowOf } from './reads';
 import { beginExecution, isOver } from './start';
 import { isNotFound, type Temporal } from './temporal';
@@ -47,6 +48,6 @@ async function runsUnder({ client }: Temporal, runId: string, epoch: number): Pr
   const { history } = await client.workflowService.getWorkflowExecutionHistory({
     namespace: client.options.namespace, execution: { workflowId: workflowIdOf(runId), runId: about.runId }, maximumPageSize: 1,
   });
-  const payload = history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
-  return payload ? (JSON.parse(new TextDecoder().decode(payload)) as RunInput).epoch >= epoch : true;
+  const input = await readPayload(client, history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]);
+  return input && 'value' in input ? (input.value as RunInput).epoch >= epoch : true;
 }

@@ -3,9 +3,12 @@
 // Nothing outside this file looks into errors of the SDK.
 import type { Client, ConnectionLike } from '@temporalio/client';
 import { TASK_QUEUE } from '../messages';
-import { ClientError, type ClientOptions } from './types';
+import { ClientError, type ClientOptions, type PayloadEncryption } from './types';
 
-export interface Temporal { client: Client; connection: ConnectionLike; taskQueue: string }
+export interface Temporal { client: Client; connection: ConnectionLike; taskQueue: string; encryption: PayloadEncryption }
+
+/** Nothing is encrypted, and nothing that is can be read. */
+const PLAIN: PayloadEncryption = { dataConverter: {}, holds: () => false };
 
 /** Opens the connection at the first call; later calls share it. Throws ClientError `no-connection` or `unreachable`. */
 export function temporalOf(options: ClientOptions): () => Promise<Temporal> {
@@ -15,7 +18,8 @@ export function temporalOf(options: ClientOptions): () => Promise<Temporal> {
     const connection = typeof options.connection === 'function' ? await options.connection() : options.connection;
     const sdk = await import('@temporalio/client');
     const namespace = typeof options.namespace === 'function' ? await options.namespace() : options.namespace ?? 'default';
-    return { connection, client: new sdk.Client({ connection, namespace }), taskQueue: options.taskQueue ?? TASK_QUEUE };
+    const encryption = (typeof options.encryption === 'function' ? await options.encryption() : options.encryption) ?? PLAIN;
+    return { connection, encryption, client: new sdk.Client({ connection, namespace, dataConverter: encryption.dataConverter }), taskQueue: options.taskQueue ?? TASK_QUEUE };
   };
   return () => {
     opened ??= open().catch((error: unknown) => {

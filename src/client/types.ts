@@ -1,6 +1,7 @@
 // What the client is made from and what it answers. Types and the one error class; no behaviour.
 // The client reads stores through ports and reaches runs through Temporal; it never queries a workflow for status (DESIGN 10).
 import type { ConnectionLike } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import type { Json } from '../core/canonical';
 import type { MessageAnswer } from '../core/message';
 import type { RunRow } from '../core/row';
@@ -30,8 +31,17 @@ export interface ClientOptions {
    * a program that has the keyring and knows its people. Left out, tokens are passed on to the run, which looks at them.
    */
   keys?: DecisionKeys;
+  /** How payloads are encrypted, from `openEncryption`; left out, they go in plain, and encrypted runs cannot be read. */
+  encryption?: PayloadEncryption | (() => Promise<PayloadEncryption>);
   /** Who works at this door, kept with each decision that it signs; default: who decides. */
   door?: string;
+}
+
+/** What the client needs of the encryption of payloads. */
+export interface PayloadEncryption {
+  dataConverter: DataConverter;
+  /** Is the key of this id here? */
+  holds(kid: string): boolean;
 }
 
 export interface StartRequest {

@@ -19,6 +19,8 @@ export function failureOf(error: unknown): Failure {
   const text = cause instanceof Error ? cause.message : String(cause);
   // Said by a worker of the same host, which saw that the process is gone.
   if (cause instanceof ApplicationFailure && cause.type === 'WorkerGone') return failure('network', 'worker-lost', text);
+  // Said before it began: that worker could not even read what it was asked. Another one can, or the same one later.
+  if (cause instanceof ApplicationFailure && cause.type === 'MissingKeyError') return failure('network', 'missing-key', text);
   if (cause instanceof ApplicationFailure && cause.type === 'NotFoundError') return failure('tool-missing', 'activity-missing', `No worker knows this activity: ${text}`);
   return failure('unknown', cause instanceof ApplicationFailure ? cause.type ?? 'error' : 'error', text || 'It failed without a word.');
 }

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client, Connection, type HistoryAndWorkflowId } from '@temporalio/client';
 import { Runtime, Worker, DefaultLogger } from '@temporalio/worker';
+import { openEncryption } from '../../src/adapters/codec/encryption';
 import { openStores, type Stores } from '../../src/adapters/stores/open-stores';
 import type { HistoryLimits } from '../../src/config';
 import { canonical, digestOf, type Json } from '../../src/core/canonical';
@@ -67,15 +68,17 @@ let counter = 0;
  * @param given `stateDir`: a folder of the caller's for the stores, e.g. on a small disk; removed at the end. `configFile`: what the
  *   workers run in place of the rig's own configuration. `env`: of every worker, besides its own. `server`: one in place of a real
  *   server of its own, which lists no workflows: the executions of the runs that the rig started are replayed. Stopped at the end.
+ *   `encrypted`: payloads are, with a key in the state folder; so they are in every rig where LONGHAUL_ENCRYPTION=on.
  */
-export async function startRig(given: { stateDir?: string; configFile?: string; env?: Record<string, string>; server?: RigServer } = {}): Promise<Rig> {
+export async function startRig(given: { stateDir?: string; configFile?: string; env?: Record<string, string>; server?: RigServer; encrypted?: boolean } = {}): Promise<Rig> {
   const { configFile, env = {} } = given;
   execFileSync(process.execPath, [path.join(root, 'scripts', 'build.js'), '--if-stale'], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
   const server = given.server ?? await startRigServer();
   const stateDir = given.stateDir ?? mkdtempSync(path.join(tmpdir(), 'longhaul-state-'));
   let stores = await openStores({ stateDir });
   const connection = await Connection.connect(server.connectionOptions);
-  const client = new Client({ connection });
+  const { dataConverter } = openEncryption({ stateDir, demanded: given.encrypted, make: true });
+  const client = new Client({ connection, dataConverter });
   const workers: { stop(): Promise<void> }[] = [];
   const effectsFile = path.join(stateDir, 'effects.jsonl');
   const logFile = path.join(stateDir, 'worker.log');
@@ -175,7 +178,7 @@ export async function startRig(given: { stateDir?: string; configFile?: string; 
     const workflowBundle = { codePath: path.join(root, 'dist', 'workflow-bundle.js') };
     let count = 0;
     const each = given.server ? executionsOf(client, begun) : client.workflow.list().intoHistories({ concurrency: 4 });
-    for await (const result of Worker.runReplayHistories({ workflowBundle }, each)) {
+    for await (const result of Worker.runReplayHistories({ workflowBundle, dataConverter }, each)) {
       if (result.error) throw new Error(`The history of ${result.workflowId} ${result.runId} does not replay: ${result.error.message}`);
       count += 1;
     }

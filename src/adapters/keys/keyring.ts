@@ -1,14 +1,13 @@
 // The keyring: `decision-keys.json` in the state folder, mode 0600. The newest key signs, each of them verifies; taking one out makes
-// void whatever it has signed. Read anew at each use, so that a rotation needs no restart. Written whole, by rename, one writer at
-// a time. Who can read this file can decide in anybody's name: that is what it is for, and why it is the one thing to guard.
+// void whatever it has signed. Read anew at each use, so that a rotation needs no restart (ring-file.ts has the file's manners).
+// Who can read this file can decide in anybody's name: that is what it is for, and why it is the one thing to guard.
 import { randomBytes } from 'node:crypto';
-import { existsSync, fsyncSync, closeSync, linkSync, mkdirSync, openSync, renameSync, rmdirSync, rmSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Checked } from '../../core/proof';
 import { sealedText } from '../../core/proof';
 import { KeysError, type DecisionKeys } from '../../ports/decision-keys';
-import { readPrivately } from '../secrets/secrets-file';
+import { ringFile, type RingFile } from './ring-file';
 import { macOf, readToken, sameMac, writeToken } from './token';
 
 export const KEYRING_FILE = 'decision-keys.json';
@@ -36,30 +35,31 @@ export interface Keyring extends DecisionKeys {
 /** The keyring of a state folder. Nothing is read or made before it is needed. */
 export function openKeyring(stateDir: string): Keyring {
   const at = path.join(stateDir, KEYRING_FILE);
+  const ring = ringOf(at);
   return {
-    ensure: () => !existsSync(at) && first(at),
+    ensure: () => !ring.exists() && ring.first([fresh()]),
     rotate: () => {
       const key = fresh();
-      change(at, (keys) => [...keys, key]);
+      ring.change((keys) => [...keys, key]);
       return key.kid;
     },
     remove: (kid) => {
       let found = false;
-      change(at, (keys) => {
+      ring.change((keys) => {
         found = keys.some((key) => key.kid === kid);
         return keys.filter((key) => key.kid !== kid);
       });
       return found;
     },
-    list: () => (existsSync(at) ? read(at) : []).map(({ kid, createdAt }, i, all) => ({ kid, createdAt, signs: i === all.length - 1 })),
+    list: () => (ring.exists() ? ring.read() : []).map(({ kid, createdAt }, i, all) => ({ kid, createdAt, signs: i === all.length - 1 })),
     sign: (claims) => {
-      const key = read(at).at(-1);
+      const key = ring.read().at(-1);
       if (!key) throw new KeysError(`The keyring ${at} is empty: add a key with \`npx longhaul approvals keys --rotate\`.`);
       return writeToken(key.kid, secretOf(key), claims);
     },
-    check: (token, use) => attempt((why): Checked => ({ kind: 'invalid', why }), () => checked(at, token, use)),
+    check: (token, use) => attempt((why): Checked => ({ kind: 'invalid', why }), () => checked(ring, token, use)),
     faultOf: (run, sub, proof) => attempt((why): ReturnType<DecisionKeys['faultOf']> => ({ kind: 'away', why }), () => {
-      const key = read(at).find(({ kid }) => kid === proof.kid);
+      const key = ring.read().find(({ kid }) => kid === proof.kid);
       if (!key) return { kind: 'broken', why: `key ${proof.kid}, with which ${sub} approved, was taken out` };
       const same = sameMac(macOf(secretOf(key), sealedText(run, sub, proof)), Buffer.from(proof.seal, 'base64url'));
       return same ? null : { kind: 'broken', why: `the kept approval of ${sub} is not what was signed` };
@@ -67,15 +67,21 @@ export function openKeyring(stateDir: string): Keyring {
   };
 }
 
+const ringOf = (at: string): RingFile<Key> => ringFile({
+  at, parse: (value) => file.parse(value).keys,
+  missing: `There are no decision keys here (${at}): make them with \`npx longhaul approvals keys --rotate\`, or decide where they are.`,
+  damaged: `The keyring ${at} is damaged: put it back from a copy, or remove it and ask for new tokens.`,
+});
+
 const secretOf = (key: Key): Buffer => Buffer.from(key.secret, 'base64url');
 
 const fresh = (): Key => ({ kid: `k-${randomBytes(4).toString('hex')}`, secret: randomBytes(BYTES).toString('base64url'), createdAt: Date.now() });
 
-function checked(at: string, token: string, use: Parameters<DecisionKeys['check']>[1]): Checked {
+function checked(ring: RingFile<Key>, token: string, use: Parameters<DecisionKeys['check']>[1]): Checked {
   const written = readToken(token);
   if (!written) return { kind: 'invalid', why: 'it has not the form of one.' };
   const { kid, claims, signed, signature } = written;
-  const key = read(at).find((one) => one.kid === kid);
+  const key = ring.read().find((one) => one.kid === kid);
   if (!key) return { kind: 'invalid', why: `it names the key ${kid}, which is not in the keyring; ask for a new one.` };
   if (!sameMac(macOf(secretOf(key), signed), signature)) return { kind: 'invalid', why: 'its signature is wrong.' };
   const proof = { kid, jti: claims.jti, iss: claims.iss, about: claims.about, for: use, binding: claims.binding };
@@ -89,62 +95,5 @@ function attempt<T>(failed: (why: string) => T, act: () => T): T {
   } catch (error) {
     if (error instanceof KeysError) return failed(error.message);
     throw error;
-  }
-}
-
-/** The keys, oldest first. Throws KeysError when they cannot be had, or others may read them. */
-function read(at: string): Key[] {
-  if (!existsSync(at)) throw new KeysError(`There are no decision keys here (${at}): make them with \`npx longhaul approvals keys --rotate\`, or decide where they are.`);
-  try {
-    return file.parse(JSON.parse(readPrivately(at))).keys;
-  } catch (error) {
-    // A private file's own sentence says what to do; a parser's would quote the file.
-    const why = error instanceof Error && error.name === 'SecretsFileError' ? error.message : `The keyring ${at} is damaged: put it back from a copy, or remove it and ask for new tokens.`;
-    throw new KeysError(why);
-  }
-}
-
-/** The first key, unless another process was faster. */
-function first(at: string): boolean {
-  const made = written(at, [fresh()]);
-  try {
-    linkSync(made, at);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw new KeysError(`The keyring ${at} cannot be made (${(error as NodeJS.ErrnoException).code ?? 'it failed'}).`);
-  } finally {
-    rmSync(made, { force: true });
-  }
-}
-
-function change(at: string, how: (keys: Key[]) => Key[]): void {
-  const lock = `${at}.lock`;
-  try {
-    mkdirSync(lock);
-  } catch {
-    throw new KeysError(`Another process is changing the keyring: try again, and remove ${lock} if no such process runs.`);
-  }
-  try {
-    renameSync(written(at, how(existsSync(at) ? read(at) : [])), at);
-  } finally {
-    rmdirSync(lock);
-  }
-}
-
-/** A file beside the keyring that holds these keys, safe on the disk. */
-function written(at: string, keys: Key[]): string {
-  const made = `${at}.${process.pid}.${randomBytes(4).toString('hex')}`;
-  try {
-    const out = openSync(made, 'wx', 0o600);
-    try {
-      writeSync(out, `${JSON.stringify({ v: 1, keys }, null, 2)}\n`);
-      fsyncSync(out);
-    } finally {
-      closeSync(out);
-    }
-    return made;
-  } catch (error) {
-    throw new KeysError(`The keyring ${at} cannot be written (${(error as NodeJS.ErrnoException).code ?? 'it failed'}).`);
   }
 }

@@ -9,7 +9,7 @@ import { act } from '../act';
 import { runningDev } from '../dev/state';
 import { claims } from '../doctor/claims';
 import { ok, wrong, type Check, type Finding } from '../doctor/findings';
-import { keys } from '../doctor/keys';
+import { keys, payloadKeys } from '../doctor/keys';
 import { artifacts, executions, openRuns, tools } from '../doctor/runs';
 import { EXIT, Stop } from '../exit';
 import { firstRuns } from '../next';
@@ -151,6 +151,7 @@ const CHECKS: { what: string; check: Check; next: string; needs?: string[] }[] =
   { what: 'model', check: model, next: 'set a model', needs: ['configuration'] },
   { what: 'secrets', check: secrets, next: 'do what the sentence says, and restart the worker', needs: ['configuration'] },
   { what: 'decision keys', check: keys, next: 'do what the sentence says', needs: ['state folder'] },
+  { what: 'payload keys', check: payloadKeys, next: 'npx longhaul keys list', needs: ['state folder'] },
   { what: 'Temporal server', check: server, next: 'npx longhaul dev' },
   { what: 'search attributes', check: attributes, next: 'npx longhaul doctor --fix', needs: ['Temporal server'] },
   { what: 'worker', check: workers, next: 'npx longhaul dev', needs: ['Temporal server'] },

@@ -10,7 +10,7 @@ import { initialState } from '../../core/initial';
 import type { RunRow } from '../../core/row';
 import { act } from '../act';
 import { EXIT, Stop } from '../exit';
-import { executionsOf, lostWords, restoreCommand } from '../executions';
+import { executionsOf, lostWords, missingKeyWords, restoreCommand } from '../executions';
 import { follow } from '../follow';
 import { reaching, reading, wholeOf, type CommonOptions } from '../options';
 import { pageOfRun } from '../page';
@@ -31,16 +31,23 @@ async function list(place: Place, options: ListOptions): Promise<void> {
   if (rows.length === 0) return say(`No run here is like that. Start one with \`npx longhaul run AGENT\` (state folder ${place.stateDir}).`);
   table(['RUN', 'STATUS', 'STEPS', 'UPDATED', 'AGENT', 'TITLE', 'DETAIL'],
     rows.map((row) => {
-      const lost = lostWords(row, views.get(row.runId));
-      const [status, detail] = lost === null ? [row.status, line(row.detail, 60)] : ['lost', `${lost}: npx ${restoreCommand(row.runId)}`];
+      const [status, detail] = lookOf(row, views.get(row.runId));
       return [row.runId, status, `${row.steps.done}/${row.steps.total}`, distance(row.updatedAt), row.agent, line(row.title, 40), detail];
     }));
 }
 
+/** Status and detail of a run in the list: what keeps it from going on comes before what it says of itself. */
+function lookOf(row: RunRow, view: ExecutionView | undefined): [string, string] {
+  const lost = lostWords(row, view);
+  if (lost !== null) return ['lost', `${lost}: npx ${restoreCommand(row.runId)}`];
+  const missing = missingKeyWords(row, view);
+  return missing === null ? [row.status, line(row.detail, 60)] : ['missing key', `${missing}: npx longhaul keys import COPY`];
+}
+
 /** Temporal's word for the execution of an open run, where it was asked. */
-function executionIn(views: ReadonlyMap<string, ExecutionView>, { runId }: RunRow): { execution?: string } {
+function executionIn(views: ReadonlyMap<string, ExecutionView>, { runId }: RunRow): { execution?: string; missingKey?: string } {
   const view = views.get(runId);
-  return view ? { execution: view.status } : {};
+  return view ? { execution: view.status, ...(view.missingKey === null ? {} : { missingKey: view.missingKey }) } : {};
 }
 
 async function show(place: Place, runId: string, options: CommonOptions): Promise<void> {
@@ -48,7 +55,7 @@ async function show(place: Place, runId: string, options: CommonOptions): Promis
   const { row, state, below } = await client.show(runId);
   const looks = Object.keys(state.decisions).length > 0 ? await looksIn(client.events(runId)) : new Map<string, Look>();
   const views = await executionsOf(place, [row]);
-  if (!options.json) return data(pageOfRun(row, state, { lost: lostWords(row, views.get(runId)), ledger: await (await place.stores()).ledger.byRun(runId), looks, below }));
+  if (!options.json) return data(pageOfRun(row, state, { lost: lostWords(row, views.get(runId)), missingKey: missingKeyWords(row, views.get(runId)), ledger: await (await place.stores()).ledger.byRun(runId), looks, below }));
   const { approvals, questions, decisions, steps, plan, artifacts, facts, budget, spent, end } = state;
   json({ ...row, ...executionIn(views, row), plan: { ...plan, steps }, approvals, questions, decisions, looks: Object.fromEntries(looks), artifacts, facts, budget, spent, end, below: below.map(({ run, wait }) => ({ ...wait, runId: run.runId })) });
 }

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { toolsByName } from '../../adapters/config/resolve';
 import type { ExecutionView } from '../../client/execution';
+import type { LonghaulClient } from '../../client/client';
 import { isOver } from '../../client/start';
 import type { RunEvent } from '../../core/events';
 import { majorOf } from '../../core/keys';
@@ -12,7 +13,7 @@ import type { RunRow } from '../../core/row';
 import type { ArtifactRef } from '../../core/run';
 import { artifactsVouchedBy } from '../../core/run-artifacts';
 import type { State } from '../../core/state';
-import { lostWords, restoreCommand } from '../executions';
+import { keyBack, lostWords, restoreCommand } from '../executions';
 import type { Place } from '../place';
 import { line } from '../print';
 import { ok, wrong, type Check, type Finding } from './findings';
@@ -41,7 +42,7 @@ export const executions: Check = async (place) => {
     const view = await client.execution(row.runId);
     const lost = lostWords(row, view);
     if (lost !== null) found.push(...wrong(`run ${row.runId}`, `it is ${row.status}, and its execution is ${lost}: nothing runs it`, `npx ${restoreCommand(row.runId)}`));
-    else found.push(...waits(row), ...await stuck(place, row, view));
+    else found.push(...waits(row), ...await keyless(client, row, view) ?? await stuck(place, row, view));
   }
   return found;
 };
@@ -50,6 +51,13 @@ export const executions: Check = async (place) => {
 function waits(row: RunRow): Finding[] {
   return row.waits.filter(({ kind }) => kind === 'blocked' || kind === 'budget' || kind === 'decision')
     .flatMap((wait) => wrong(`run ${row.runId}`, `${row.status}: ${line(wait.what, 120)}`, `npx ${wait.command}`));
+}
+
+/** Runs whose history needs a payload key that is not here; null when none is missing, so that other trouble is looked for. */
+async function keyless(client: LonghaulClient, row: RunRow, view: ExecutionView): Promise<Finding[] | null> {
+  const missing = view.missingKey === null ? await client.missingKeys(row.runId) : [view.missingKey];
+  if (missing.length === 0) return null;
+  return wrong(`run ${row.runId}`, `missing key: its history in Temporal needs the payload key ${missing.join(', ')}, which is not there; nothing is lost, and nothing goes on`, keyBack(row.runId));
 }
 
 async function stuck(place: Place, { runId }: RunRow, { taskAttempt, activities }: ExecutionView): Promise<Finding[]> {

@@ -1,0 +1,23 @@
+// Which payload keys the executions need that Temporal still keeps, so that no key is taken out that a run cannot go on without.
+// Reads every history of our kind, whole: for a person who retires a key, never for a loop. Only looks.
+import { workflowIdOf, WORKFLOW_TYPE } from '../messages';
+import { keysIn } from './payloads';
+import type { Temporal } from './temporal';
+
+/** Runs that need a key: open ones by id, and how many ended executions that Temporal still keeps. */
+export interface KeyUse { open: string[]; ended: number }
+
+/** Uses by key id. Throws what the connection throws. */
+export async function usesOfKeys({ client }: Temporal): Promise<Map<string, KeyUse>> {
+  const uses = new Map<string, KeyUse>();
+  for await (const { workflowId, runId: executionId, status } of client.workflow.list({ query: `WorkflowType = "${WORKFLOW_TYPE}"` })) {
+    const history = await client.workflow.getHandle(workflowId, executionId).fetchHistory();
+    for (const kid of keysIn(history.events)) {
+      const use = uses.get(kid) ?? { open: [], ended: 0 };
+      if (status.name === 'RUNNING' || status.name === 'PAUSED') use.open.push(workflowId.slice(workflowIdOf('').length));
+      else use.ended += 1;
+      uses.set(kid, use);
+    }
+  }
+  return uses;
+}

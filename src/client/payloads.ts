@@ -1,0 +1,51 @@
+// What stands in Temporal's history, read back through the client's own data converter: values, sentences of failures, and the ids
+// of the keys that it needs. Nothing here writes. A payload whose key is not here is told apart from one that cannot be read.
+import type { Client } from '@temporalio/client';
+import type { Payload, ProtoFailure } from '@temporalio/common';
+
+/** A payload, decoded and parsed as JSON; `missing` names the key without which it cannot be read. */
+export type ReadPayload = { value: unknown } | { missing: string } | null;
+
+/** Reads one payload; null where there is none, or no JSON in it. Throws nothing. */
+export async function readPayload(client: Client, payload: Payload | null | undefined): Promise<ReadPayload> {
+  if (!payload) return null;
+  try {
+    let decoded = [payload];
+    for (const codec of [...client.options.loadedDataConverter.payloadCodecs].reverse()) decoded = await codec.decode(decoded);
+    return { value: JSON.parse(new TextDecoder().decode(decoded[0]?.data ?? undefined)) as unknown };
+  } catch (error) {
+    const { name, kid } = error as { name?: string; kid?: unknown };
+    return name === 'MissingKeyError' && typeof kid === 'string' ? { missing: kid } : null;
+  }
+}
+
+/** The sentence of a failure that stands in Temporal, decoded where it is encoded. */
+export async function sentenceOf(client: Client, failure: ProtoFailure | null | undefined): Promise<string | null> {
+  if (!failure) return null;
+  const read = await readPayload(client, failure.encodedAttributes);
+  if (read && 'missing' in read) return `it is encrypted with the key ${read.missing}, which is not here`;
+  const said = read ? (read.value as { message?: unknown } | null)?.message : undefined;
+  return typeof said === 'string' ? said : failure.message ?? null;
+}
+
+/** The key that a worker lacked, as it said in plain (adapters/codec/failure-converter.ts); null where it failed for something else. */
+export function missingKeyIn(failure: ProtoFailure | null | undefined): string | null {
+  for (let at = failure; at; at = at.cause) {
+    const kid = at.applicationFailureInfo?.type === 'MissingKeyError' ? /payload key (p-[0-9a-f]{12}) is missing/.exec(at.message ?? '')?.[1] : undefined;
+    if (kid !== undefined) return kid;
+  }
+  return null;
+}
+
+/** Ids of the keys of all payloads anywhere in an answer of Temporal. */
+export function keysIn(answer: unknown): Set<string> {
+  const found = new Set<string>();
+  const look = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return;
+    const id = (value as Payload).metadata?.['encryption-key-id'];
+    if (id instanceof Uint8Array) found.add(new TextDecoder().decode(id));
+    for (const member of Object.values(value)) look(member);
+  };
+  look(answer);
+  return found;
+}
