@@ -42,7 +42,7 @@ export async function executionOf(temporal: Temporal, runId: string): Promise<Ex
 
 type Described = Awaited<ReturnType<ReturnType<Temporal['client']['workflow']['getHandle']>['describe']>>['raw'];
 
-/** What this place lacks of the keys that the description itself needs; else what a worker says that it lacked, where tasks fail. */
+/** What this place lacks of the keys that the description needs, and, where tasks fail, the whole history; else what a worker says that it lacked. */
 async function missingKeyOf(temporal: Temporal, runId: string, raw: Described): Promise<string | null> {
   for (const kid of keysIn(raw)) if (!temporal.encryption.holds(kid)) return kid;
   for (const { lastFailure } of raw.pendingActivities ?? []) {
@@ -51,7 +51,8 @@ async function missingKeyOf(temporal: Temporal, runId: string, raw: Described): 
   }
   if ((raw.pendingWorkflowTask?.attempt ?? 0) < 2) return null;
   const newest = await newestTaskFailure(temporal, runId);
-  return newest && 'failure' in newest ? missingKeyIn(newest.failure) : null;
+  const said = newest && 'failure' in newest ? missingKeyIn(newest.failure) : null;
+  return said ?? (await missingKeysOf(temporal, runId))[0] ?? null;
 }
 
 /** ms that a start may take from the accepted row to its execution. */

@@ -18,7 +18,10 @@ class EncodedFailures extends DefaultFailureConverter {
     if (kid === null) return super.errorToFailure(error, payloads, context);
     // Nothing of the error's own words: they might be somebody else's.
     const message = `The payload key ${kid} is missing where the worker runs: put it back with \`npx longhaul keys import COPY\`, and the run goes on.`;
-    return this.plain.errorToFailure(ApplicationFailure.create({ message, type: 'MissingKeyError', nonRetryable: false }), payloads, context);
+    const plain = ApplicationFailure.create({ message, type: 'MissingKeyError', nonRetryable: false });
+    // A stack names files of the worker's machine.
+    plain.stack = '';
+    return this.plain.errorToFailure(plain, payloads, context);
   }
 }
 
