@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@temporalio/client';
-import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { makeHands, type HandsDeps, type WorkerFacts } from './activities';
 import { Admission } from './activities/admission';
 import { admitted } from './activities/admitted-model';
@@ -22,6 +22,7 @@ import { resolveAgents, serviceResolver, toolsByName } from './adapters/config/r
 import { openKeyring } from './adapters/keys/keyring';
 import { installCrashPointFromEnv } from './adapters/crash/kill-at';
 import { installLogger, type Log } from './adapters/logging/logger';
+import { metricsAddress, startGauges } from './adapters/logging/metrics';
 import { modelById, modelIdFromEnv, modelNotes, modelPrice } from './adapters/models/from-env';
 import { tablePolicy } from './adapters/policy/table';
 import { openSecrets, type Secrets } from './adapters/secrets/sources';
@@ -60,6 +61,8 @@ export interface WorkerSettings {
   /** File for the log; default stderr. */
   logFile?: string;
   logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  /** `host:port` for Prometheus; default: LONGHAUL_METRICS, else no metrics. One a process. */
+  metrics?: string;
 }
 
 export interface RunningWorker {
@@ -77,14 +80,7 @@ const HISTORY: Required<HistoryLimits> = { softEvents: 2_000, hardEvents: 10_000
 
 /** Makes a worker that is ready to run. Throws what the file of secrets, the stores, the connection and the bundle throw. */
 export async function startWorker(settings: WorkerSettings): Promise<RunningWorker> {
-  const secrets = openSecrets({ config: settings.config, folder: settings.folder ?? process.cwd(), env: process.env });
-  // Before anything else is said or opened. It stays: calls may end after their worker has.
-  installRedactor(secrets.known);
-  const log = installLogger({ file: settings.logFile, level: settings.logLevel ?? 'info' });
-  for (const note of secrets.notes) log.warn(note);
-  installCrashPointFromEnv();
-  const encryption = openEncryption({ stateDir: settings.stateDir, demanded: settings.config.encryption });
-  await selfTest(encryption);
+  const { secrets, log, metrics, encryption } = await prepared(settings);
   const stores = settings.stores ?? await openStores({ stateDir: settings.stateDir });
   const connection = 'address' in settings.connection ? await NativeConnection.connect(settings.connection) : settings.connection as NativeConnection;
   const namespace = settings.namespace ?? 'default';
@@ -92,8 +88,10 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
   const notes = keepNotes(settings.stateDir, ownerOf(settings), namespace, (error) => log.warn('what runs here is not noted; after a crash it waits for its heartbeats', { error: String(error) }));
   const unnoted = installGroupNote((child) => notes.group(child));
   const reaper = startReaper({ stateDir: settings.stateDir, notes, client: new Client({ connection, namespace, dataConverter: encryption.dataConverter }), namespace, log: say });
+  const gauges = metrics === undefined ? null : startGauges(stores, Runtime.instance().metricMeter);
   const close = async (): Promise<void> => {
     reaper.stop();
+    gauges?.stop();
     unnoted();
     notes.close();
     if (!settings.stores) await stores.close();
@@ -109,6 +107,23 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
     await close();
     throw error;
   }
+}
+
+interface Prepared { secrets: Secrets; log: Log; metrics?: string; encryption: Encryption }
+
+/** What is of the process rather than of one worker, and what has to be well before anything is opened. */
+async function prepared({ config, folder, stateDir, metrics, logFile, logLevel }: WorkerSettings): Promise<Prepared> {
+  const secrets = openSecrets({ config, folder: folder ?? process.cwd(), env: process.env });
+  // Before anything else is said or opened. It stays: calls may end after their worker has.
+  installRedactor(secrets.known);
+  const wanted = metrics ?? process.env['LONGHAUL_METRICS']?.trim();
+  const address = wanted ? await metricsAddress(wanted) : undefined;
+  const log = installLogger({ file: logFile, level: logLevel ?? 'info', metrics: address });
+  for (const note of secrets.notes) log.warn(note);
+  installCrashPointFromEnv();
+  const encryption = openEncryption({ stateDir, demanded: config.encryption });
+  await selfTest(encryption);
+  return { secrets, log, metrics: address, encryption };
 }
 
 /** ms that a start waits for the first look at what dead workers left. */

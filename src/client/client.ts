@@ -19,7 +19,7 @@ import { usesOfKeys, type KeyUse } from './key-uses';
 import { restoreRun } from './restore';
 import { sendMessage, Turnstile } from './send';
 import { startRun } from './start';
-import { temporalOf } from './temporal';
+import { temporalOf, type Temporal } from './temporal';
 import type { ClientOptions, Delivery, ForkAnswer, ForkRequest, From, RestoreAnswer, StartAnswer, StartRequest } from './types';
 
 export type { From } from './types';
@@ -95,10 +95,7 @@ export function createClient(options: ClientOptions): LonghaulClient {
       const row = await rowOf(stores, runId);
       return { row, state: await stateOf(stores, runId), below: await waitsBelow(stores, row) };
     },
-    execution: async (runId) => executionOf(await temporal(), runId),
-    taskFailure: async (runId) => taskFailureOf(await temporal(), runId),
-    keyUses: async () => usesOfKeys(await temporal()),
-    missingKeys: async (runId) => missingKeysOf(await temporal(), runId),
+    ...seenInTemporal(temporal),
     events: (runId, after) => eventsOf(stores, runId, after),
     watch: (runId, watching) => watchRun(stores, runId, watching),
     result: (runId, signal) => resultOf(stores, runId, signal),
@@ -109,6 +106,16 @@ export function createClient(options: ClientOptions): LonghaulClient {
       return forkRun(stores, temporal, runId, request);
     },
     export: (runId) => exportRun(stores, runId),
+  };
+}
+
+/** What only Temporal can tell. */
+function seenInTemporal(temporal: () => Promise<Temporal>): Pick<LonghaulClient, 'execution' | 'taskFailure' | 'keyUses' | 'missingKeys'> {
+  return {
+    execution: async (runId) => executionOf(await temporal(), runId),
+    taskFailure: async (runId) => taskFailureOf(await temporal(), runId),
+    keyUses: async () => usesOfKeys(await temporal()),
+    missingKeys: async (runId) => missingKeysOf(await temporal(), runId),
   };
 }
 

@@ -1,10 +1,16 @@
 // The process's log: pino, to a file or stderr, with Temporal's own log forwarded to it. Member names that usually hold
-// secrets are removed, and values of secrets wherever they stand. Can be installed once per process, since Temporal's runtime can; later calls answer the same log.
+// secrets are removed, and values of secrets wherever they stand. Can be installed once per process, with or without metrics, since
+// Temporal's runtime can; later calls answer the same log.
 import { DefaultLogger, Runtime, type LogLevel } from '@temporalio/worker';
 import pino, { type Logger } from 'pino';
 import { redactJson, redactText, withoutCredentials } from '../../ports/redaction';
 
-export interface LogOptions { file?: string; level: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
+export interface LogOptions {
+  file?: string;
+  level: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  /** `host:port` of the metrics endpoint; left out, there is none. */
+  metrics?: string;
+}
 
 export interface Log {
   info(message: string, about?: Record<string, unknown>): void;
@@ -18,7 +24,7 @@ const LOG_BACKLOG = 1024 * 1024;
 
 let installed: Log | undefined;
 
-export function installLogger({ file, level }: LogOptions): Log {
+export function installLogger({ file, level, metrics }: LogOptions): Log {
   if (installed) return installed;
   const destination = pino.destination({ dest: file ?? 2, sync: true, mkdir: true, maxLength: LOG_BACKLOG });
   // A log that cannot be written (a full disk) is no reason to end a worker: lines wait until there is room, and the newest are dropped.
@@ -27,7 +33,7 @@ export function installLogger({ file, level }: LogOptions): Log {
   const out = pino({ level, redact: { paths: REDACT, censor: '[removed]' } }, { write: (line: string) => void destination.write(redactText(line)) });
   Runtime.install({
     logger: new DefaultLogger(sdkLevel(level), (entry) => forward(out, entry)),
-    telemetryOptions: { logging: { forward: {}, filter: `WARN,temporalio_sdk_core=${sdkLevel(level)},temporalio_client=${sdkLevel(level)}` } },
+    telemetryOptions: { ...(metrics === undefined ? {} : { metrics: { prometheus: { bindAddress: metrics } } }), logging: { forward: {}, filter: `WARN,temporalio_sdk_core=${sdkLevel(level)},temporalio_client=${sdkLevel(level)}` } },
   });
   installed = {
     info: (message, about) => out.info(redactJson(about ?? {}), clean(message)),

@@ -14,7 +14,7 @@ import { say } from '../print';
 
 interface WorkerOptions extends CommonOptions {
   production?: boolean; callbacks?: string; logFile?: string; logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
-  deployment?: string; buildId?: string; current?: boolean; force?: boolean;
+  deployment?: string; buildId?: string; current?: boolean; force?: boolean; metrics?: string;
 }
 
 async function worker(place: Place, options: WorkerOptions): Promise<void> {
@@ -32,7 +32,7 @@ async function worker(place: Place, options: WorkerOptions): Promise<void> {
   const { apiKey, address = at.address, ...rest } = at.connectionOptions;
   const connection = { ...rest, address, ...(apiKey === undefined ? {} : { apiKey: typeof apiKey === 'function' ? apiKey() : apiKey }) };
   const running = await startWorker({
-    config, configFile: file, stateDir: place.stateDir, folder: path.dirname(file), connection, namespace: at.namespace, taskQueue: place.taskQueue, logFile: options.logFile, logLevel: options.logLevel, production: options.production,
+    config, configFile: file, stateDir: place.stateDir, folder: path.dirname(file), connection, namespace: at.namespace, taskQueue: place.taskQueue, logFile: options.logFile, logLevel: options.logLevel, production: options.production, metrics: options.metrics,
     ...(version ? { deployment: version } : {}),
   }).catch(async (error: unknown) => {
     await door?.close();
@@ -119,6 +119,7 @@ export function addWorker(program: Command): void {
     .option('--force', 'make it current although open runs need a newer build: they wait')
     .option('--production', 'runs that begin here take signed decisions only about manual and irreversible effects (also: mode in the configuration, LONGHAUL_MODE=production)')
     .option('--callbacks <port>', 'take callbacks over HTTP on this port of 127.0.0.1; 0 for any free one (`dev` does so by itself)')
+    .option('--metrics <host:port>', 'serve metrics for Prometheus there, e.g. 127.0.0.1:9464 (also: LONGHAUL_METRICS)')
     .option('--log-file <file>', 'log to a file instead of stderr').option('--log-level <level>', 'debug, info, warn, error or silent', 'info')
     .action(act(worker, ([options]) => options));
 }
