@@ -13,6 +13,8 @@ export const TASK_QUEUE = 'longhaul';
 export const MESSAGE = 'message';
 /** Plain signals for people at Temporal's own command line or Web UI; they become messages with assurance `claimed`. */
 export const PLAIN_SIGNALS = ['approve', 'reject', 'answer', 'cancel'] as const;
+/** A signal that says nothing: a run that sleeps behind its own journal reads on. Harmless at any time, and no event. */
+export const WAKE = 'wake';
 export const workflowIdOf = (runId: string): string => `run/${runId}`;
 
 type Guard = (body: Record<string, unknown>) => boolean;

@@ -13,6 +13,7 @@ import { addReplay } from './commands/replay';
 import { addRun } from './commands/run';
 import { addRunsAct } from './commands/runs-act';
 import { addRunsFork } from './commands/runs-fork';
+import { addRunsRestore } from './commands/runs-restore';
 import { addRunsRead } from './commands/runs-read';
 import { addWorker } from './commands/worker';
 import { EXIT, EXIT_HELP } from './exit';
@@ -32,6 +33,7 @@ export function programOf(version: string): Command {
   const runs = program.command('runs').description('list, look at and steer runs');
   addRunsRead(runs);
   addRunsAct(runs);
+  addRunsRestore(runs);
   addRunsFork(runs);
   addApprovals(program);
   addCallback(program);

@@ -16,11 +16,12 @@ import { exportRun, type ExportLine } from './export';
 import { forkRun } from './fork';
 import { eventsOf, inboxOf, listRuns, resultOf, rowOf, runOfWait, stateOf, watchRun, type WatchOptions } from './reads';
 import { usesOfKeys, type KeyUse } from './key-uses';
-import { restoreRun } from './restore';
+import { sleepsOver } from './asleep';
+import { restoreAll, restoreRun } from './restore';
 import { sendMessage, Turnstile } from './send';
 import { startRun } from './start';
-import { temporalOf, type Temporal } from './temporal';
-import type { ClientOptions, Delivery, ForkAnswer, ForkRequest, From, RestoreAnswer, StartAnswer, StartRequest } from './types';
+import { temporalOf } from './temporal';
+import type { ClientOptions, Delivery, ForkAnswer, ForkRequest, From, RestoreAnswer, RestoreOptions, StartAnswer, StartRequest } from './types';
 
 export type { From } from './types';
 
@@ -61,7 +62,11 @@ export interface LonghaulClient {
   /** The run that has or had this approval, question or decision. Throws ClientError `unknown-wait`. */
   runOf(waitId: string): Promise<string>;
   /** Goes on in a new execution; refused while one runs under the present epoch, unless forced. */
-  restore(runId: string, options?: { force?: boolean }): Promise<RestoreAnswer>;
+  restore(runId: string, options?: RestoreOptions): Promise<RestoreAnswer>;
+  /** Every open run that nothing runs, after a disaster; tells what came of each that needed something. Safe to ask again. */
+  restoreAll(options?: { taskQueue?: string }): AsyncGenerator<{ row: RunRow; answer: RestoreAnswer }>;
+  /** What a run sleeps over that Temporal says is running; null when it does not sleep. `restore` wakes it. */
+  sleeps(row: RunRow, view: ExecutionView): Promise<string | null>;
   /** A new run that begins with the first events of this one. Throws ClientError `unknown-run`. */
   fork(runId: string, request: ForkRequest): Promise<ForkAnswer>;
   export(runId: string): AsyncGenerator<ExportLine>;
@@ -101,6 +106,8 @@ export function createClient(options: ClientOptions): LonghaulClient {
     result: (runId, signal) => resultOf(stores, runId, signal),
     runOf: (waitId) => runOfWait(stores, waitId),
     restore: (runId, restoring) => restoreRun(stores, temporal, runId, restoring),
+    restoreAll: (restoring) => restoreAll(stores, temporal, restoring),
+    sleeps: (row, view) => sleepsOver(stores, row, view),
     fork: async (runId, request) => {
       await options.secrets?.();
       return forkRun(stores, temporal, runId, request);

@@ -103,9 +103,19 @@ export type Delivery =
     state: 'kept' | 'no-execution' | 'unreachable';
   };
 
+export interface RestoreOptions {
+  /** Also when Temporal says that its execution runs: that one is ended and fenced. */
+  force?: boolean;
+  /** Queue of the workers that go on with it; default: its own. */
+  taskQueue?: string;
+}
+
 export type RestoreAnswer =
-  | { kind: 'restored'; runId: string; epoch: number; executionId: string }
-  | { kind: 'refused'; why: string };
+  | { kind: 'restored'; runId: string; epoch: number; executionId: string; taskQueue: string }
+  /** Its execution runs and had fallen behind its journal: it was told to read on. `over`: what it slept over. */
+  | { kind: 'woken'; runId: string; over: string }
+  /** `runs`: there is nothing to do; `over`: the run has ended; `overtaken`: somebody else restores it. */
+  | { kind: 'refused'; code: 'runs' | 'over' | 'overtaken'; why: string };
 
 /** Something that the client was asked for cannot be had. `code` says what to do about it. */
 export class ClientError extends Error {

@@ -26,7 +26,7 @@ export type RunEnd =
 
 export async function agentRun(input: RunInput): Promise<RunEnd> {
   const inbox = new Inbox();
-  const desk: Desk = { full: () => false, look: () => null };
+  const desk: Desk = { full: () => false, woken: false, look: () => null };
   const native = registerHandlers(inbox, desk);
   return CancellationScope.nonCancellable(() => conduct(input, inbox, desk, native));
 }
@@ -48,6 +48,10 @@ async function conduct(input: RunInput, inbox: Inbox, desk: Desk, native: { canc
   let told = false;
   for (;;) {
     if (inbox.open) await inbox.settled();
+    if (desk.woken) {
+      desk.woken = false;
+      await pump.follow();
+    }
     const turned = await pump.turn((answered) => rolling.hold(pump.state, answered));
     if (turned.verdict === 'superseded') return leave(pump);
     display.show(pump.state);
@@ -60,7 +64,7 @@ async function conduct(input: RunInput, inbox: Inbox, desk: Desk, native: { canc
       if (inbox.length === 0) return conclude(pump.state);
     } else {
       await rolling.after(input, pump.state, turned);
-      await condition(() => inbox.length > 0);
+      await condition(() => inbox.length > 0 || desk.woken);
     }
   }
 }

@@ -4,7 +4,7 @@
 import { CancellationScope, defineQuery, defineSignal, defineUpdate, setDefaultSignalHandler, setHandler, workflowInfo } from '@temporalio/workflow';
 import { sha256Hex } from '../core/canonical';
 import type { Actor } from '../core/run';
-import { faultOfMessage, MESSAGE, messageFromSignal, PLAIN_SIGNALS, type Message, type MessageAnswer } from '../messages';
+import { faultOfMessage, MESSAGE, messageFromSignal, PLAIN_SIGNALS, WAKE, type Message, type MessageAnswer } from '../messages';
 import type { Inbox } from './inbox';
 import { checkedToken } from './verify';
 
@@ -21,6 +21,8 @@ const look = defineQuery<{ version: number; sha256: string; page: string } | nul
 export interface Desk {
   /** Counts an Update; true when this execution takes no more. */
   full(): boolean;
+  /** Somebody thinks that this execution has fallen behind its journal: it reads on before its next turn. */
+  woken: boolean;
   /** The published state as canonical text, and its page for people; null before the journal is open. */
   look(): { version: number; canonical: string; page: string } | null;
 }
@@ -52,6 +54,7 @@ export function registerHandlers(inbox: Inbox, desk: Desk): { cancelled: boolean
       hear(messageFromSignal(name, payload, messageId), messageId);
     });
   }
+  setHandler(defineSignal(WAKE), () => { desk.woken = true; });
   setDefaultSignalHandler((name) => malformed(signalId(), `No signal is called ${JSON.stringify(name).slice(0, 100)}; known are ${[MESSAGE, ...PLAIN_SIGNALS].join(', ')}.`));
   setHandler(look, () => {
     const seen = desk.look();

@@ -36,6 +36,11 @@ export class Pump {
     return this.published;
   }
 
+  /** Reads on in the journal: an Update whose workflow task was lost after its append is there, and nobody has told this execution. */
+  async follow(): Promise<void> {
+    this.published = await foldTail(this.published, [], true);
+  }
+
   /** One turn. `hold` is asked with the needs that the taken commands answer: true lets no new need begin. */
   async turn(hold: (answered: ReadonlySet<string>) => boolean): Promise<Turned> {
     let entries = this.inbox.take(LIMITS.commandsPerTurn, TURN_BYTES);

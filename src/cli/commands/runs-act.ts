@@ -1,4 +1,4 @@
-// `longhaul runs cancel|pause|resume|message|settle|extend|restore`: what people tell a run as a whole. Each is one message with an
+// `longhaul runs cancel|pause|resume|message|settle|extend`: what people tell a run as a whole. Each is one message with an
 // actor and an id; nothing here decides anything.
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { MessageBody } from '../../core/message';
@@ -7,8 +7,6 @@ import { EXIT, Stop } from '../exit';
 import { budgetOf, deciding, reaching, saidIn, type CommonOptions, type DeciderOptions } from '../options';
 import { outputOf } from '../outputs';
 import type { Place } from '../place';
-import { command, json, say } from '../print';
-import { workerNote } from '../workers';
 
 type With<T> = DeciderOptions & T;
 
@@ -28,19 +26,6 @@ async function settle(place: Place, runId: string, options: With<{ how: 'partial
 
 async function extend(place: Place, runId: string, options: With<{ budget: string }>): Promise<number> {
   return deliver(await place.client(), runId, { kind: 'extend', budget: budgetOf(options.budget) }, options);
-}
-
-async function restore(place: Place, runId: string, options: CommonOptions & { force?: boolean }): Promise<number> {
-  const answer = await (await place.client()).restore(runId, { force: options.force === true });
-  if (options.json) json(answer);
-  if (answer.kind === 'refused') {
-    if (!options.json) say(answer.why);
-    return EXIT.error;
-  }
-  if (options.json) return EXIT.done;
-  say(`Run ${runId} goes on in a new execution (epoch ${answer.epoch}); older ones are fenced. Follow it with ${command(`longhaul runs watch ${runId}`)}`);
-  await workerNote(place);
-  return EXIT.done;
 }
 
 const ANSWERS = ['partial', 'retry', 'skip', 'fail'];
@@ -70,8 +55,4 @@ export function addRunsAct(runs: Command): void {
       settle(place, runId, { ...options, how: options.as, as: options.by }), ([, options]) => ({ ...options })));
   deciding(runs.command('extend').argument('<run>').description('give a run more budget')).requiredOption('--budget <k=v,..>', 'how much more of each kind, e.g. calls=100,usd=2,wall=2h')
     .action(act(extend, ([, options]) => options));
-  reaching(runs.command('restore').argument('<run>').description('go on in a new execution after a terminate, a reset, or the loss of Temporal\'s database'))
-    .option('--force', 'also when Temporal says that its execution runs: that one is ended and fenced')
-    .addHelpText('after', "\nFor a run whose execution was terminated or reset, or that Temporal no longer knows because its database was lost.\nA run that runs needs no restore; one that waits for a person is answered: npx longhaul runs show RUN")
-    .action(act(restore, ([, options]) => options));
 }

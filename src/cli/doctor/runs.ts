@@ -42,10 +42,14 @@ export const executions: Check = async (place) => {
     const view = await client.execution(row.runId);
     const lost = lostWords(row, view);
     if (lost !== null) found.push(...wrong(`run ${row.runId}`, `it is ${row.status}, and its execution is ${lost}: nothing runs it`, `npx ${restoreCommand(row.runId)}`));
-    else found.push(...waits(row), ...await keyless(client, row, view) ?? await stuck(place, row, view));
+    else found.push(...waits(row), ...await keyless(client, row, view) ?? await stuck(place, row, view), ...asleep(row, await client.sleeps(row, view)));
   }
   return found;
 };
+
+/** A run that nothing would wake before the next message or timer. */
+const asleep = ({ runId, status }: RunRow, over: string | null): Finding[] =>
+  (over === null ? [] : wrong(`run ${runId}`, `it is ${status}, and its execution has fallen behind its journal: nothing is under way although this should be: ${over}`, `npx ${restoreCommand(runId)}: it wakes it, and ends nothing`));
 
 /** Runs that only a person brings on. That somebody is asked for an approval or an answer is no trouble. */
 function waits(row: RunRow): Finding[] {
