@@ -20,7 +20,7 @@ import { sleepsOver } from './asleep';
 import { restoreAll, restoreRun } from './restore';
 import { sendMessage, Turnstile } from './send';
 import { startRun } from './start';
-import { temporalOf } from './temporal';
+import { temporalOf, type Temporal } from './temporal';
 import type { ClientOptions, Delivery, ForkAnswer, ForkRequest, From, RestoreAnswer, RestoreOptions, StartAnswer, StartRequest } from './types';
 
 export type { From } from './types';
@@ -105,14 +105,21 @@ export function createClient(options: ClientOptions): LonghaulClient {
     watch: (runId, watching) => watchRun(stores, runId, watching),
     result: (runId, signal) => resultOf(stores, runId, signal),
     runOf: (waitId) => runOfWait(stores, waitId),
+    ...goingOn(options, temporal),
+    export: (runId) => exportRun(stores, runId),
+  };
+}
+
+/** What makes a run go on elsewhere. */
+function goingOn({ stores, secrets }: ClientOptions, temporal: () => Promise<Temporal>): Pick<LonghaulClient, 'restore' | 'restoreAll' | 'sleeps' | 'fork'> {
+  return {
     restore: (runId, restoring) => restoreRun(stores, temporal, runId, restoring),
     restoreAll: (restoring) => restoreAll(stores, temporal, restoring),
     sleeps: (row, view) => sleepsOver(stores, row, view),
     fork: async (runId, request) => {
-      await options.secrets?.();
+      await secrets?.();
       return forkRun(stores, temporal, runId, request);
     },
-    export: (runId) => exportRun(stores, runId),
   };
 }
 

@@ -11,7 +11,6 @@ import { batchAround, doubtsOf, faultOfFork, planOfFork } from '../core/rules/fo
 import { parsePlan } from '../core/rules/planning';
 import { memberAt } from '../core/rules/binding';
 import type { RunSpec } from '../core/run';
-import { inputDigestOf } from '../core/spec';
 import { budgetLeft } from '../core/rules/budgets';
 import type { State } from '../core/state';
 import { eventsOf, rowOf } from './reads';
@@ -41,11 +40,9 @@ export async function forkRun(stores: ClientStores, temporal: () => Promise<Temp
     detail: `Forked from ${runId} after event ${request.at}; no worker has begun it yet.`, budgetLeft: budgetLeft(state),
   };
   const answer = await stores.journal.fork(row, { runId, at: request.at });
-  switch (answer.kind) {
-    case 'no-such-event': return refused(`Run ${runId} has only ${answer.version} events in the journal.`);
-    case 'purged': return refused(takenByPurged(answer.purged));
-    case 'other-input': return otherInput(stores, answer.row, spec);
-  }
+  if (answer.kind === 'no-such-event') return refused(`Run ${runId} has only ${answer.version} events in the journal.`);
+  if (answer.kind === 'purged') return refused(takenByPurged(answer.purged));
+  if (answer.kind === 'other-input') return otherInput(stores, answer.row, spec);
   const known = answer.kind === 'known' ? answer.row : row;
   if (!isOver(known)) await beginExecution(server, known, 'REJECT_DUPLICATE');
   return { kind: answer.kind === 'known' ? 'known' : 'forked', runId: id, row: known, stands, effects: state.effects.map(nameOf), doubts: doubtsOf(state), later };

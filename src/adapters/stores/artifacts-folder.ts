@@ -22,14 +22,8 @@ const ASIDE_MS = 60_000;
 /** Opens a folder of artifacts, makes it where it is missing, and removes what dead writers left half-written. */
 export async function openArtifactsFolder(folder: string): Promise<ArtifactsPort> {
   const incoming = path.join(folder, 'tmp');
-  try {
-    await mkdir(incoming, { recursive: true, mode: 0o700 });
-    await chmod(folder, 0o700);
-    await sweep(incoming, (sha256) => path.join(folder, sha256.slice(0, 2), sha256.slice(2)));
-  } catch (error) {
-    throw toStoreError(error, folder);
-  }
   const fileOf = (sha256: string): string => path.join(folder, sha256.slice(0, 2), sha256.slice(2));
+  await madeReady(folder, incoming, fileOf);
 
   async function load(sha256: string): Promise<Uint8Array> {
     const bytes = await content(fileOf(sha256), sha256);
@@ -65,6 +59,16 @@ export async function openArtifactsFolder(folder: string): Promise<ArtifactsPort
     },
     remove: (sha256, writtenBefore) => (SHA256.test(sha256) ? takeAway(path.join(incoming, `${sha256}${ASIDE}${randomBytes(8).toString('hex')}`), fileOf(sha256), writtenBefore) : Promise.resolve('missing')),
   };
+}
+
+async function madeReady(folder: string, incoming: string, fileOf: (sha256: string) => string): Promise<void> {
+  try {
+    await mkdir(incoming, { recursive: true, mode: 0o700 });
+    await chmod(folder, 0o700);
+    await sweep(incoming, fileOf);
+  } catch (error) {
+    throw toStoreError(error, folder);
+  }
 }
 
 /** Counts a file as written now; false when it is not there any more. */
