@@ -16,6 +16,7 @@ export const PLAIN_SIGNALS = ['approve', 'reject', 'answer', 'cancel'] as const;
 /** A signal that says nothing: a run that sleeps behind its own journal reads on. Harmless at any time, and no event. */
 export const WAKE = 'wake';
 export const workflowIdOf = (runId: string): string => `run/${runId}`;
+export const runIdOf = (workflowId: string): string => workflowId.replace(/^run\//, '');
 
 type Guard = (body: Record<string, unknown>) => boolean;
 const text = (v: unknown, max = 4096): v is string => typeof v === 'string' && v.length > 0 && v.length <= max;

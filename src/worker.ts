@@ -141,7 +141,7 @@ const ownerOf = ({ identity }: WorkerSettings): ClaimOwner => ownerHere(identity
 
 function options({ namespace, taskQueue, identity, deployment, graceMs }: WorkerSettings, { on, dataConverter }: Encryption): Omit<WorkerOptions, 'activities' | 'connection'> {
   return {
-    ...workflows(on), dataConverter, namespace: namespace ?? 'default', taskQueue: taskQueue ?? TASK_QUEUE, identity: identity ?? identityOf(),
+    ...workflowCode(on), dataConverter, namespace: namespace ?? 'default', taskQueue: taskQueue ?? TASK_QUEUE, identity: identity ?? identityOf(),
     stickyQueueScheduleToStartTimeout: '2s', maxHeartbeatThrottleInterval: '1s', defaultHeartbeatThrottleInterval: '1s',
     shutdownGraceTime: graceMs ?? 20_000, maxCachedWorkflows: 200, maxEagerActivityReservationsPerWorkflowTask: 8,
     // Without a name of ours the SDK sends its own, of 88 characters, with three events of every call.
@@ -152,8 +152,8 @@ function options({ namespace, taskQueue, identity, deployment, graceMs }: Worker
 
 const identityOf = (): string => `longhaul ${process.pid}@${os.hostname()}`;
 
-/** Built code brings its bundles; sources are bundled when the worker starts. The sandbox makes failures itself, so it has its own for encryption. */
-function workflows(encrypted: boolean): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'> {
+/** The conductor of this build. Built code brings its bundles; sources are bundled when the worker starts. The sandbox makes failures itself, so it has its own for encryption. */
+export function workflowCode(encrypted: boolean): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'> {
   const bundle = path.join(__dirname, '..', encrypted ? 'workflow-bundle-encrypted.js' : 'workflow-bundle.js');
   if (__filename.endsWith('.js') && existsSync(bundle)) return { workflowBundle: { codePath: bundle } };
   return { workflowsPath: path.join(__dirname, 'workflows') };

@@ -10,6 +10,7 @@ import { addDoctor } from './commands/doctor';
 import { addMigrate } from './commands/migrate';
 import { addKeys } from './commands/keys';
 import { addReplay } from './commands/replay';
+import { addReplayCheck } from './commands/replay-check';
 import { addRun } from './commands/run';
 import { addRunsAct } from './commands/runs-act';
 import { addRunsFork } from './commands/runs-fork';
@@ -42,6 +43,7 @@ export function programOf(version: string): Command {
   addMigrate(program);
   addKeys(program);
   addCodecServer(program);
+  addReplayCheck(program);
   addDoctor(program);
   return program;
 }

@@ -3,8 +3,11 @@
 import type { ConnectionLike } from '@temporalio/client';
 import { createClient, type LonghaulClient } from '../../src/client/client';
 import type { ExportLine } from '../../src/client/export';
+import { digestOf } from '../../src/core/canonical';
 import { chainNext, chainStart } from '../../src/core/chain';
 import type { RunEvent } from '../../src/core/events';
+import { fold } from '../../src/core/evolve';
+import { initialState } from '../../src/core/initial';
 import type { StartRequest } from '../../src/client/types';
 import { KnownSecrets } from '../../src/adapters/secrets/known';
 import { workflowIdOf } from '../../src/messages';
@@ -175,9 +178,11 @@ test('an export holds every event with its link in the chain, and a closing line
   for await (const line of client.export('watched')) lines.push(line);
   const events = lines.filter((line) => line.kind === 'event');
   let chain = chainStart('watched');
-  for (const line of events) expect(line.chain).toBe(chain = chainNext(chain, line.event));
+  for (const { chain: link, ...line } of lines) expect(link).toBe(chain = chainNext(chain, line));
   expect(lines[0]).toMatchObject({ kind: 'header', runId: 'watched', row: { status: 'completed' }, spec: { agent: RIG_AGENT } });
   expect(lines.at(-1)).toEqual({ kind: 'end', events: events.length, chain });
+  const states = events.map((_, i) => digestOf(fold(initialState('watched'), events.slice(0, i + 1).map((line) => line.event))));
+  expect(events.map((line) => line.state)).toEqual(states);
   expect(events.map((line) => line.event)).toEqual(await rig.events('watched'));
 });
 

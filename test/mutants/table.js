@@ -157,7 +157,7 @@ module.exports = [
   {
     id: 'start-before-append', what: 'an effect starts before its event is in the journal', file: 'src/workflows/pump.ts',
     find: 'const answer = result.events.length === 0 ?', replace: 'this.flights.reconcile(result.needs, held);\n      const answer = result.events.length === 0 ?',
-    test: { file: 'test/replay/replay.test.ts', name: 'R9.3 I5 everything.json replays', title: 'R9.3 I5 %s replays' },
+    test: { file: 'test/replay/replay.test.ts', name: 'R9.3 I5 every history of every recorded version replays' },
   },
   {
     id: 'temporal-retries', what: 'Temporal may make a call a second time', file: 'src/workflows/hands.ts',

@@ -1,39 +1,91 @@
-// Golden histories replay through the code of today, without a server, a store or any activity: the journal's answers stand
-// in history, so a change in the order of commands shows here and nowhere sooner. Files are added, never edited, from the
-// first tagged version on; scripts/record-histories.js writes them until then.
-import { readFileSync, readdirSync } from 'node:fs';
+// Golden histories of every recorded version replay through the code of today, without a server, a store or any activity: the
+// journal's answers stand in history, so a change in the order of commands shows here and nowhere sooner. Files are added, never
+// edited, from the first tagged version on; scripts/record-histories.js writes those of the version in work.
 import path from 'node:path';
-import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
-import { readHistory, type History } from '../rig/history-file';
-
-const folder = path.join(__dirname, 'histories');
-const files = readdirSync(folder).filter((file) => file.endsWith('.json') && file !== 'provenance.json').sort();
-const provenance = JSON.parse(readFileSync(path.join(folder, 'provenance.json'), 'utf8')) as { file: string; longhaul: string; shows: string }[];
+import { bundleWorkflowCode, DefaultLogger, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { ownerOf, readHistory, type History } from '../../src/adapters/temporal/history-file';
+import { replayHistories, type NamedHistory, type ReplayVerdict } from '../../src/adapters/temporal/replay-histories';
+import { quietRuntime } from '../rig/rig';
+import { changedCode, type Change } from './support/changed-code';
+import { folderOf, goldenHistories, provenanceOf, recorded, VERSIONS } from './support/corpus';
 
 let workflowBundle: WorkflowBundleWithSourceMap;
 beforeAll(async () => {
-  const logger = new DefaultLogger('ERROR');
-  Runtime.install({ logger });
-  workflowBundle = await bundleWorkflowCode({ workflowsPath: path.join(__dirname, '..', '..', 'src', 'workflows', 'index.ts'), logger });
+  quietRuntime();
+  workflowBundle = await bundleWorkflowCode({ workflowsPath: path.join(__dirname, '..', '..', 'src', 'workflows', 'index.ts'), logger: new DefaultLogger('ERROR') });
 }, 60_000);
 
-const historyOf = (file: string): History => readHistory(path.join(folder, file));
+const named = ({ name, file }: { name: string; file: string }): NamedHistory => {
+  const history = readHistory(file);
+  return { name, workflowId: ownerOf(history).workflowId ?? name, history };
+};
+/** An expression of the changed code: is this change switched on? */
+function planted(name: string): string {
+  return `(globalThis as any).planted === ${JSON.stringify(name)}`;
+}
+const oldest = (file: string): NamedHistory => named({ name: file, file: path.join(folderOf(VERSIONS[0] ?? ''), 'histories', file) });
 
-test.each(files)('R9.3 I5 %s replays', async (file) => {
-  await Worker.runReplayHistory({ workflowBundle }, historyOf(file), provenance.find((one) => one.file === file)?.file ?? file);
+async function verdicts(code: Parameters<typeof replayHistories>[0], histories: NamedHistory[]): Promise<ReplayVerdict[]> {
+  const all: ReplayVerdict[] = [];
+  for await (const verdict of replayHistories(code, histories)) all.push(verdict);
+  return all;
+}
+
+test('R9.3 I5 every history of every recorded version replays', async () => {
+  const all = await verdicts({ workflowBundle }, goldenHistories().map(named));
+  expect(all.length).toBeGreaterThan(20);
+  expect(all.filter(({ ok }) => !ok)).toEqual([]);
+}, 120_000);
+
+test.each(VERSIONS)('every history, journal and checkpoint of %s says where it came from', (version) => {
+  const made = provenanceOf(version);
+  expect(made).toMatchObject({ longhaul: version, commit: expect.stringMatching(/^[0-9a-f]{40}/), date: expect.stringMatching(/^\d{4}-/), temporal: expect.stringContaining('temporal version'), sdk: expect.stringMatching(/^\d+\./), how: expect.stringContaining('record') });
+  for (const kind of ['histories', 'journals', 'checkpoints'] as const) {
+    const files = recorded(kind).filter((one) => one.version === version).map(({ file }) => path.basename(file));
+    expect(made[kind].map(({ file }) => file).sort()).toEqual(files);
+  }
+  expect([...made.histories, ...made.journals].filter(({ shows }) => !/\w/.test(shows))).toEqual([]);
 });
 
-test('every golden history says which version wrote it and what it shows', () => {
-  expect(provenance.map(({ file }) => file).sort()).toEqual(files);
-  for (const { longhaul, shows } of provenance) expect([longhaul, shows]).toEqual([expect.stringMatching(/^\d+\.\d+\.\d+/), expect.stringMatching(/\w/)]);
+/** What is planted, in which history it shows, and what is said of it. All stand in one bundle; a name switches one of them on. */
+const PLANTED: [string, Change, string, RegExp][] = [
+  ['an activity under another name', { file: 'src/workflows/perform.ts', find: 'await once.call.executeWithOptions', replace: `await (${planted('an activity under another name')} ? (once as any).callTool : once.call).executeWithOptions` }, 'everything.json',
+    /^history holds activity call here, and this code asks for activity callTool$/],
+  ['the order of what begins, turned round', { file: 'src/workflows/reconcile.ts', find: 'for (const [id, need] of wanted) if', replace: `for (const [id, need] of ${planted('the order of what begins, turned round')} ? [...wanted].reverse() : wanted) if` }, 'gate.json',
+    /^history holds local activity prepare here, and this code asks for local activity append$/],
+  ['a call that starts before its event is in the journal', { file: 'src/workflows/pump.ts', find: 'const answer = result.events.length === 0 ?', replace: `if (${planted('a call that starts before its event is in the journal')}) this.flights.reconcile(result.needs, held);\n      const answer = result.events.length === 0 ?` }, 'everything.json',
+    /^history holds local activity append here, and this code asks for nothing like that$/],
+  ['an activity that is no longer asked for', { file: 'src/workflows/agent-run.ts', find: 'void patient.cancelSelf();', replace: `void (${planted('an activity that is no longer asked for')} || patient.cancelSelf());` }, 'cancelled.json',
+    /^history holds activity cancelSelf here, and this code asks for nothing like that$/],
+];
+
+describe('a change of order', () => {
+  let code: string;
+  beforeAll(async () => { code = await changedCode(PLANTED.map(([, change]) => change)); }, 120_000);
+
+  test.each(PLANTED)('B36 R9.3 %s is found, with run, event and plain words', async (what, _change, file, words) => {
+    const history = oldest(file);
+    expect(await verdicts({ workflowBundle: { code } }, [history])).toMatchObject([{ ok: true }]);
+    const [verdict] = await verdicts({ workflowBundle: { code: `globalThis.planted = ${JSON.stringify(what)};\n${code}` } }, [history]);
+    expect(verdict).toMatchObject({ ok: false, workflowId: history.workflowId, fault: { why: expect.stringMatching(words), said: expect.stringContaining('TMPRL1100') } });
+    const held = history.history.events.find(({ eventId }) => String(eventId) === String(verdict?.fault?.eventId));
+    expect(String(verdict?.fault?.why)).toContain(`activity ${nameOf(held)} here`);
+  }, 60_000);
 });
+
+/** Name of the activity that an event stands for. */
+function nameOf(event: History['events'][number] | undefined): string {
+  const data = event?.markerRecordedEventAttributes?.details?.['data']?.payloads?.[0]?.data;
+  return event?.activityTaskScheduledEventAttributes?.activityType?.name ?? (JSON.parse(new TextDecoder().decode(data ?? undefined)) as { activity_type: string }).activity_type;
+}
 
 test('a history whose order was changed does not replay', async () => {
-  const history = historyOf('everything.json');
+  const changed = oldest('everything.json');
   // The first regular activity of the run is renamed, as if the code had asked for another one.
-  const type = history.events.find((event) => event.activityTaskScheduledEventAttributes)?.activityTaskScheduledEventAttributes?.activityType;
+  const type = changed.history.events.find((event) => event.activityTaskScheduledEventAttributes)?.activityTaskScheduledEventAttributes?.activityType;
   if (type) type.name = 'somethingElse';
-  await expect(Worker.runReplayHistory({ workflowBundle }, history, 'changed')).rejects.toThrow(/nondeterminism|Nondeterminism|TMPRL1100/);
+  const [verdict] = await verdicts({ workflowBundle }, [changed]);
+  expect(verdict).toMatchObject({ ok: false, fault: { why: expect.stringContaining('history holds activity somethingElse here, and this code asks for activity call') } });
 });
 
 test('the bundle of the conductor holds no schema library and no activity code', () => {

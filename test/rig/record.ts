@@ -1,119 +1,109 @@
-// Records the golden histories: runs on the real server that between them meet every answer of the journal and every kind of
-// need. Called by scripts/record-histories.js; writes one file a history and their provenance.
-import { spawn } from 'node:child_process';
+// Records a version: real runs on the real server (scenes.ts), and of each its histories as Temporal's own command line writes them,
+// its journal as `longhaul runs export` writes it, and checkpoints made by the activity that makes them in a worker. Beside them stands
+// where they came from. Called by scripts/record-histories.js; damaged.ts makes the damaged journals from what stands here.
+import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { makeCheckpoint } from '../../src/activities/checkpoint';
+import { exportRun } from '../../src/client/export';
 import { workflowIdOf } from '../../src/messages';
-import { drive, EVERYTHING } from './drive';
-import { sleep, startRig, type Rig } from './rig';
+import { startChatServer } from '../../src/testing/chat-server';
+import { startRig, type Rig } from './rig';
+import { SCENES, scripted } from './scenes';
 
 const root = path.join(__dirname, '..', '..');
-const one = (tool: string, args: object, more: object[] = []) => ({ goal: 'One', steps: [{ id: 'only', title: 'Only', action: { type: 'tool', tool, args } }, ...more] });
-const ASK = { id: 'ask', title: 'Ask', dependsOn: [] as string[], action: { type: 'question', question: 'Well?' } };
+const versionIn = (file: string): string => (JSON.parse(readFileSync(path.join(root, file), 'utf8')) as { version: string }).version;
+const git = (...args: string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
 
-/** Name, what it shows, and how it comes about; answers the run's id. */
-const SCENES: { name: string; shows: string; play: (rig: Rig) => Promise<string> }[] = [
-  { name: 'everything', shows: 'readers in parallel, an effect, a question, a wait, an approved effect; signals and Updates', play: async (rig) => {
-    const runId = await rig.run({ plan: EVERYTHING });
-    await drive(rig, runId);
-    return runId;
-  } },
-  { name: 'diverged', shows: 'killed after an append; the same commands are decided again from the tail', play: (rig) => killed(rig, 'append:after:ToolCallRequested:2') },
-  { name: 'gate', shows: 'killed after the send; the gate looks the key up', play: (rig) => killed(rig, 'call:sent:asked') },
-  { name: 'rejected', shows: 'malformed signals, a plain signal, a rejected approval', play: async (rig) => {
-    const runId = await rig.run({ plan: one('asked', { text: 'no' }) });
-    const approvalId = await rig.until(runId, (state) => Object.keys(state.approvals)[0]);
-    await rig.client.workflow.getHandle(workflowIdOf(runId)).signal('message', null);
-    await rig.client.workflow.getHandle(workflowIdOf(runId)).signal('reject', { approvalId, reason: 'not this' });
-    return runId;
-  } },
-  { name: 'cancelled', shows: 'cancelled by message with an effect to take back; ends through its own native cancel', play: async (rig) => {
-    const runId = await rig.run({ plan: one('undoable', { text: 'x' }, [{ ...ASK, dependsOn: ['only'] }]) });
-    await rig.until(runId, (state) => Object.keys(state.questions)[0]);
-    await rig.send(runId, { kind: 'cancel', reason: 'enough' });
-    return runId;
-  } },
-  { name: 'cancelled-running', shows: 'native cancel while a reader runs', play: async (rig) => {
-    const runId = await rig.run({ plan: one('look', { text: 'x', before: 30_000 }) });
-    await rig.until(runId, (state) => Object.values(state.calls)[0]?.phase === 'sent');
-    await sleep(1_000);
-    await rig.client.workflow.getHandle(workflowIdOf(runId)).cancel();
-    return runId;
-  } },
-  { name: 'retried', shows: 'a reader that fails once and is tried again', play: async (rig) => rig.run({ plan: one('look', { text: 'x', fail: 'server' }) }) },
-  { name: 'failed', shows: 'a reader that is not allowed; blocked, then failed by a person', play: async (rig) => {
-    const runId = await rig.run({ plan: one('look', { text: 'x', fail: 'permission' }, [{ ...ASK, dependsOn: ['only'] }]) });
-    if (await rig.until(runId, (state) => (state.blocked ? 'blocked' : state.end && 'over')) === 'blocked') await rig.send(runId, { kind: 'settle', as: 'fail' });
-    return runId;
-  } },
-  { name: 'restored', shows: 'terminated, restored under a new epoch', play: async (rig) => {
-    const runId = await rig.run({ plan: { goal: 'Restore', steps: [ASK] } });
-    const questionId = await rig.until(runId, (state) => Object.keys(state.questions)[0]);
-    await rig.restore(runId);
-    await rig.until(runId, (state) => state.epoch === 1);
-    await rig.send(runId, { kind: 'answer', questionId, answer: { value: 'yes' } });
-    return runId;
-  } },
-  { name: 'reset', shows: 'reset to the last workflow task: behind, then continued as new', play: async (rig) => {
-    const runId = await rig.run({ plan: { goal: 'Reset', steps: [ASK] } });
-    const questionId = await rig.until(runId, (state) => Object.keys(state.questions)[0]);
-    await rig.send(runId, { kind: 'note', text: { value: 'before the reset' } });
-    await rig.server.temporalCli(['workflow', 'reset', '-w', workflowIdOf(runId), '--type', 'LastWorkflowTask', '--reason', 'record']);
-    await rig.send(runId, { kind: 'answer', questionId, answer: { value: 'yes' } });
-    return runId;
-  } },
-  { name: 'rolled', shows: 'continue-as-new between calls, with a checkpoint', play: async (rig) => rig.run({
-    taskQueue: 'small', plan: { goal: 'Roll', steps: Array.from({ length: 8 }, (_, i) => ({ id: `s${i}`, title: `Step ${i}`, dependsOn: i > 0 ? [`s${i - 1}`] : [], action: { type: 'tool', tool: 'look', args: { text: `t${i}` } } })) },
-  }) },
-  { name: 'outage', shows: 'the store is away: appends as regular activities', play: async (rig) => {
-    const runId = await rig.run({ plan: { goal: 'Outage', steps: [ASK] } });
-    const questionId = await rig.until(runId, (state) => Object.keys(state.questions)[0]);
-    const away = locked(rig, 6_000);
-    await sleep(1_000);
-    await rig.client.workflow.getHandle(workflowIdOf(runId)).signal('answer', { questionId, answer: 'yes' });
-    await away;
-    return runId;
-  } },
-];
-
-async function killed(rig: Rig, point: string): Promise<string> {
-  const taskQueue = `record-${point}`;
-  const worker = await rig.supervised({ taskQueue, env: { LONGHAUL_CRASH_AT: point, LONGHAUL_CRASH_ONCE: path.join(rig.stateDir, `record-${point.replaceAll(':', '-')}`) } });
-  const runId = await rig.run({ plan: EVERYTHING, taskQueue });
-  await drive(rig, runId);
-  await rig.end(runId);
-  await worker.stop();
-  return runId;
+export interface HistoryEntry { file: string; shows: string; generation: number; workflowId: string; executionId: string; events: number }
+export interface JournalEntry { file: string; shows: string; runId: string; events: number; status: string; chain: string }
+export interface CheckpointEntry { file: string; journal: string; version: number; sha256: string }
+export interface Provenance {
+  longhaul: string; commit: string; date: string; temporal: string; sdk: string; node: string; how: string;
+  /** When the journals were last folded anew (refold.ts), before the version was released. */
+  refolded?: { commit: string; date: string };
+  histories: HistoryEntry[]; journals: JournalEntry[]; checkpoints: CheckpointEntry[];
 }
 
-function locked(rig: Rig, ms: number): Promise<void> {
-  const script = `const db = new (require('libsql'))(process.argv[1]); db.exec('PRAGMA busy_timeout = 20000'); db.exec('BEGIN EXCLUSIVE'); setTimeout(() => { db.exec('COMMIT'); db.close(); }, ${ms});`;
-  const child = spawn(process.execPath, ['-e', script, path.join(rig.stateDir, 'longhaul.db')], { cwd: root, stdio: 'inherit' });
-  return new Promise((resolve, reject) => { child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`the locking process ended with ${code}`)))); });
+/** Where the corpus of the version in package.json stands. Throws when that version has been released: then it is only read. */
+export function corpusFolder(): string {
+  const version = versionIn('package.json');
+  if (git('tag', '--list', `v${version}`) !== '') throw new Error(`Version ${version} is released, and its corpus is only read from then on: raise the version in package.json first.`);
+  return path.join(root, 'test', 'replay', version);
 }
 
+/** Records every scene into an emptied folder. */
 export async function record(folder: string): Promise<void> {
-  const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };
-  const sdk = (JSON.parse(readFileSync(path.join(root, 'node_modules/@temporalio/workflow/package.json'), 'utf8')) as { version: string }).version;
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  const rig = await startRig();
+  for (const part of ['histories', 'journals', 'checkpoints']) {
+    rmSync(path.join(folder, part), { recursive: true, force: true });
+    mkdirSync(path.join(folder, part), { recursive: true });
+  }
+  const model = await startChatServer({ answers: scripted as never });
+  const rig = await startRig({ env: { LONGHAUL_MODEL: `openai-compatible:${model.url}#scripted`, LONGHAUL_MODEL_PRICE: '0,0' } });
   try {
     await rig.worker();
     await rig.worker({ taskQueue: 'small', limits: { softEvents: 40, waitEvents: 1_000 } });
-    const provenance: object[] = [];
+    const made: Provenance = { ...await facts(rig), histories: [], journals: [], checkpoints: [] };
     for (const { name, shows, play } of SCENES) {
+      process.stderr.write(`${name}\n`);
       const runId = await play(rig);
       await rig.end(runId);
-      for (const [i, { executionId, history }] of (await rig.histories(runId)).entries()) {
-        const file = i === 0 ? `${name}.json` : `${name}-${i + 1}.json`;
-        const shown = await rig.server.temporalCli(['workflow', 'show', '-w', workflowIdOf(runId), '-r', executionId, '--output', 'json']);
-        writeFileSync(path.join(folder, file), `${JSON.stringify(JSON.parse(shown.stdout))}\n`);
-        provenance.push({ file, shows, generation: i + 1, longhaul: version, sdk, workflowId: workflowIdOf(runId), executionId, events: history.events?.length ?? 0 });
-      }
+      made.histories.push(...await histories(rig, folder, runId, { name, shows }));
+      made.checkpoints.push(...await checkpoints(rig, folder, runId, name));
+      made.journals.push(await journal(rig, folder, runId, { name, shows }));
     }
-    writeFileSync(path.join(folder, 'provenance.json'), `${JSON.stringify(provenance, null, 2)}\n`);
+    writeFileSync(path.join(folder, 'provenance.json'), `${JSON.stringify(made, null, 2)}\n`);
   } finally {
     await rig.stop();
+    await model.close();
   }
+}
+
+/** The commit that records, and whether src differs from it. */
+export const commitHere = (): string => `${git('rev-parse', 'HEAD')}${git('status', '--porcelain', '--', 'src') === '' ? '' : ', with changes in src that were not committed'}`;
+
+async function facts(rig: Rig): Promise<Omit<Provenance, 'histories' | 'journals' | 'checkpoints' | 'refolded'>> {
+  const { stdout } = await rig.server.temporalCli(['--version']);
+  return {
+    longhaul: versionIn('package.json'), commit: commitHere(), date: new Date().toISOString(), temporal: stdout.trim(),
+    sdk: versionIn('node_modules/@temporalio/workflow/package.json'), node: process.version, how: 'node scripts/record-histories.js',
+  };
+}
+
+async function histories(rig: Rig, folder: string, runId: string, { name, shows }: { name: string; shows: string }): Promise<HistoryEntry[]> {
+  const made: HistoryEntry[] = [];
+  for (const [i, { executionId, history }] of (await rig.histories(runId)).entries()) {
+    const file = i === 0 ? `${name}.json` : `${name}-${i + 1}.json`;
+    const shown = await rig.server.temporalCli(['workflow', 'show', '-w', workflowIdOf(runId), '-r', executionId, '--output', 'json']);
+    writeFileSync(path.join(folder, 'histories', file), `${JSON.stringify(JSON.parse(shown.stdout))}\n`);
+    made.push({ file, shows, generation: i + 1, workflowId: workflowIdOf(runId), executionId, events: history.events?.length ?? 0 });
+  }
+  return made;
+}
+
+/** Checkpoints in the middle and at the end, saved as a worker saves them, besides those that the run has saved. */
+async function checkpoints(rig: Rig, folder: string, runId: string, name: string): Promise<CheckpointEntry[]> {
+  const { version } = await rig.state(runId);
+  const save = makeCheckpoint({ ...rig.stores, log: () => undefined } as never);
+  for (const at of [Math.ceil(version / 2), version]) await save({ runId, epoch: 0, version: at } as never);
+  const made: CheckpointEntry[] = [];
+  for (const saved of await rig.stores.journal.checkpoints(runId)) {
+    const file = `${name}-${saved.version}.json`;
+    writeFileSync(path.join(folder, 'checkpoints', file), await rig.stores.artifacts.read(saved.ref.sha256));
+    made.push({ file, journal: `${name}.jsonl`, version: saved.version, sha256: saved.ref.sha256 });
+  }
+  return made;
+}
+
+async function journal(rig: Rig, folder: string, runId: string, { name, shows }: { name: string; shows: string }): Promise<JournalEntry> {
+  const lines: string[] = [];
+  let chain = '';
+  let status = '';
+  for await (const line of exportRun(rig.stores, runId)) {
+    lines.push(`${JSON.stringify(line)}\n`);
+    chain = line.chain;
+    if (line.kind === 'header') ({ status } = line.row);
+  }
+  writeFileSync(path.join(folder, 'journals', `${name}.jsonl`), lines.join(''));
+  return { file: `${name}.jsonl`, shows, runId, events: lines.length - 2, status, chain };
 }

@@ -233,5 +233,5 @@ let quiet = false;
 export function quietRuntime(): void {
   if (quiet) return;
   quiet = true;
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
+  Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } });
 }

@@ -3,7 +3,7 @@
 import { createClient, type LonghaulClient } from '../../src/client/client';
 import type { ForkAnswer, ForkRequest } from '../../src/client/types';
 import type { Json } from '../../src/core/canonical';
-import { judgeJournal } from '../../src/cli/verify-journal';
+import { judgeJournal, type ReplayedEvent } from '../../src/cli/verify-journal';
 import { ANN, startRig, type Rig } from '../rig/rig';
 
 let rig: Rig;
@@ -42,9 +42,9 @@ test('R10.2 a fork goes on from its event beside its parent: what was done befor
   expect([lines(runId), lines('fork-beside')]).toEqual([['first', 'second'], ['second']]);
 
   // The journal of the fork stands for itself.
-  const events: { event: Awaited<ReturnType<Rig['events']>>[number]; chain: string }[] = [];
-  for await (const line of client.export('fork-beside')) if (line.kind === 'event') events.push(line);
-  expect(await judgeJournal('fork-beside', (async function* each() { yield* events; })(), [])).toMatchObject({ ok: true, events: events.length });
+  const events: ReplayedEvent[] = [];
+  for await (const line of client.export('fork-beside')) if (line.kind === 'event') events.push(line as ReplayedEvent);
+  expect(await judgeJournal({ runId: 'fork-beside', events: (async function* each() { yield* events; })(), checkpoints: [] })).toMatchObject({ ok: true, events: events.length, states: events.length });
   const keys = async (id: string): Promise<string[]> => (await rig.stores.ledger.byRun(id)).map(({ key }) => key);
   expect(new Set([...await keys(runId), ...await keys('fork-beside')]).size).toBe(3);
 });
