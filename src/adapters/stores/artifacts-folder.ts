@@ -2,17 +2,14 @@
 // the folder; the name appears only when the bytes are safe. Every read compares the whole content with its name.
 // Removes only what it is told to, by age: what is written again meanwhile stays. Metadata travels in the reference; the store
 // keeps bytes alone.
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, open, readFile, readdir, rename, stat, unlink, utimes } from 'node:fs/promises';
 import path from 'node:path';
-import { LIMITS } from '../../core/run';
 import { ArtifactError } from '../../ports/artifacts';
 import type { ArtifactsPort } from '../../ports/artifacts';
+import { hashOf, refTo, SHA256 } from './artifacts-bytes';
 import { toStoreError } from './store-error';
 
-const SHA256 = /^[0-9a-f]{64}$/;
-/** Bytes hashed without giving the event loop a turn. */
-const SLICE = 4 * 1024 * 1024;
 /** Age in ms from which a temporary file belongs to a writer that died. */
 const ABANDONED_MS = 24 * 3_600_000;
 /** In the name of a file that was set aside to be removed, and ms after which who did that is dead. */
@@ -43,10 +40,10 @@ export async function openArtifactsFolder(folder: string): Promise<ArtifactsPort
   }
 
   return {
-    async write(bytes, { mediaType, summary, name }) {
+    async write(bytes, about) {
       const sha256 = await hashOf(bytes);
       if (await verify(sha256) !== 'ok' || !await touch(fileOf(sha256))) await put(incoming, fileOf(sha256), bytes);
-      return { sha256, bytes: bytes.byteLength, mediaType, summary: cut(summary, LIMITS.summaryBytes), ...(name === undefined ? {} : { name }) };
+      return refTo(sha256, bytes, about);
     },
     read: load,
     readRange: async (sha256, start, end) => (await load(sha256)).subarray(Math.max(0, start), Math.max(0, end)),
@@ -102,15 +99,6 @@ async function takeAway(aside: string, file: string, writtenBefore: number): Pro
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'missing';
     throw toStoreError(error, file);
   }
-}
-
-async function hashOf(bytes: Uint8Array): Promise<string> {
-  const hash = createHash('sha256');
-  for (let at = 0; at < bytes.byteLength; at += SLICE) {
-    hash.update(bytes.subarray(at, at + SLICE));
-    if (at + SLICE < bytes.byteLength) await new Promise((resolve) => setImmediate(resolve));
-  }
-  return hash.digest('hex');
 }
 
 async function content(file: string, sha256: string): Promise<Uint8Array | null> {
@@ -191,13 +179,4 @@ async function* ids(folder: string): AsyncIterable<string> {
       if (SHA256.test(shelf + rest)) yield shelf + rest;
     }
   }
-}
-
-/** The longest beginning of a text within `limit` bytes of UTF-8, never half a character. */
-function cut(text: string, limit: number): string {
-  const bytes = Buffer.from(text);
-  if (bytes.byteLength <= limit) return text;
-  let end = limit;
-  while (end > 0 && (bytes[end]! & 0xc0) === 0x80) end--;
-  return bytes.toString('utf8', 0, end);
 }

@@ -1,14 +1,14 @@
 // The one error that a store throws when it cannot do its work, and the sentences that say what to do about it.
-// Owns the translation of SQLite's and the file system's codes. Refusals are values of the ports and never come this way.
+// Owns the translation of SQLite's and the file system's codes; Postgres and S3 have theirs beside them. Refusals are values of the ports and never come this way.
 // Crosses from the store thread to the caller as plain data.
 
 /**
  * What to do next, by code:
  * `busy` try again (another process holds the file), `full` free some space, `unwritable` mend the permissions,
  * `newer` run a newer build, `corrupt` restore from a copy, `missing` point at the right folder, `closed` and
- * `defect` mend the program, `io` look at the disk.
+ * `defect` mend the program, `io` look at the disk, `unreachable` start the database or the bucket's server, `address` mend the address.
  */
-export type StoreErrorCode = 'busy' | 'full' | 'unwritable' | 'newer' | 'corrupt' | 'missing' | 'closed' | 'defect' | 'io';
+export type StoreErrorCode = 'busy' | 'full' | 'unwritable' | 'newer' | 'corrupt' | 'missing' | 'closed' | 'defect' | 'io' | 'unreachable' | 'address';
 
 export class StoreError extends Error {
   constructor(readonly code: StoreErrorCode, message: string) {
