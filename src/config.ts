@@ -54,6 +54,9 @@ export interface HistoryLimits {
  */
 export interface ServiceCommand { command: string[]; /** Default: the folder of the configuration file. */ cwd?: string }
 
+/** Where the stores are, when they are not in the state folder. Passwords belong in the variables, not here. */
+export interface StoreAddresses { database?: string; artifacts?: string }
+
 export interface Config {
   agents: AgentConfig[];
   tools: ToolDefinition[];
@@ -71,6 +74,8 @@ export interface Config {
   encryption?: boolean;
   /** Folder of stores and logs; default `.longhaul` beside the file. */
   stateDir?: string;
+  /** Stores for many hosts: `postgres://...` and `s3://...` or a folder that all share (docs/decisions/postgres-and-s3.md). LONGHAUL_DATABASE_URL and LONGHAUL_ARTIFACTS win over this. */
+  stores?: StoreAddresses;
   limits?: HistoryLimits;
   /** Most calls to one model provider at once in one worker; default 16. */
   modelConcurrency?: number;

@@ -26,7 +26,7 @@ import { metricsAddress, startGauges } from './adapters/logging/metrics';
 import { modelById, modelIdFromEnv, modelNotes, modelPrice } from './adapters/models/from-env';
 import { tablePolicy } from './adapters/policy/table';
 import { openSecrets, type Secrets } from './adapters/secrets/sources';
-import { openStores, type Stores } from './adapters/stores/open-stores';
+import { openStores, storesAt, type Stores } from './adapters/stores/open-stores';
 import { checkSearchAttributes } from './adapters/temporal/search-attributes';
 import { modelToolSpec, toolConcurrency } from './adapters/tools/define-tool';
 import { installGroupNote } from './adapters/tools/groups';
@@ -81,7 +81,7 @@ const HISTORY: Required<HistoryLimits> = { softEvents: 2_000, hardEvents: 10_000
 /** Makes a worker that is ready to run. Throws what the file of secrets, the stores, the connection and the bundle throw. */
 export async function startWorker(settings: WorkerSettings): Promise<RunningWorker> {
   const { secrets, log, metrics, encryption } = await prepared(settings);
-  const stores = settings.stores ?? await openStores({ stateDir: settings.stateDir });
+  const stores = settings.stores ?? await openStores({ stateDir: settings.stateDir, ...storesAt(settings.config.stores, process.env) });
   const connection = 'address' in settings.connection ? await NativeConnection.connect(settings.connection) : settings.connection as NativeConnection;
   const namespace = settings.namespace ?? 'default';
   const say = (message: string, about: Record<string, unknown>): void => log.info(message, about);

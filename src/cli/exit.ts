@@ -35,6 +35,7 @@ export function stopOf(error: unknown): { code: number; message: string } {
   const { name, code, message } = error as { name?: string; code?: string; message?: string };
   if (name === 'TemporalUnavailable') return { code: EXIT.unreachable, message: message ?? '' };
   if (name === 'ClientError') return { code: code === 'unreachable' ? EXIT.unreachable : code === 'secret' ? EXIT.usage : EXIT.error, message: message ?? '' };
+  if (name === 'StoreError') return { code: code === 'unreachable' ? EXIT.unreachable : code === 'address' ? EXIT.usage : EXIT.error, message: message ?? '' };
   if (name === 'ConfigError' || name === 'SecretsFileError') return { code: EXIT.usage, message: message ?? '' };
   return { code: EXIT.error, message: message ?? String(error) };
 }

@@ -107,12 +107,31 @@ export class Place {
     })();
   }
 
-  /** The stores of the state folder. A command that only looks asks for `mustExist`. */
+  /** Where the stores are, when they are not in the state folder: the variables say, else the configuration, if there is one. */
+  async storesAt(): Promise<{ database?: string; artifacts?: string }> {
+    const { storesAt } = await import('../adapters/stores/open-stores');
+    const said = storesAt(undefined, process.env);
+    if (said.database !== undefined) return said;
+    const named = this.loaded !== undefined || this.options.config !== undefined || NAMES.some((name) => existsSync(name)) || typeof readDevState(this.stateDir).configFile === 'string';
+    // What has a file here is read from it, whatever is wrong with the configuration.
+    const loaded = named ? await this.config().catch((error: unknown) => {
+      if (existsSync(path.join(this.stateDir, 'longhaul.db'))) return null;
+      throw error;
+    }) : null;
+    return storesAt(loaded?.config.stores, process.env);
+  }
+
+  /** Are there stores to look into? A database elsewhere is asked itself. */
+  async hasStores(): Promise<boolean> {
+    return existsSync(path.join(this.stateDir, 'longhaul.db')) || (await this.storesAt()).database !== undefined;
+  }
+
+  /** The stores. A command that only looks asks for `mustExist`. */
   stores(how: { mustExist?: boolean } = { mustExist: true }): Promise<Stores> {
     this.opened ??= (async () => {
       if (!how.mustExist) this.writable();
       const { openStores } = await import('../adapters/stores/open-stores');
-      const stores = await openStores({ stateDir: this.stateDir, ...how });
+      const stores = await openStores({ stateDir: this.stateDir, ...await this.storesAt(), ...how });
       this.closing.push(() => stores.close());
       return stores;
     })();

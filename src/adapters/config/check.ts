@@ -9,7 +9,7 @@ import { RUN_AGENT } from '../tools/run-agent';
 
 const AGENT = /^[a-z][a-z0-9-]{0,63}$/;
 const SEMVER = /^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?$/;
-const MEMBERS = ['agents', 'tools', 'policy', 'services', 'secrets', 'resources', 'mode', 'encryption', 'stateDir', 'limits', 'modelConcurrency'];
+const MEMBERS = ['agents', 'tools', 'policy', 'services', 'secrets', 'resources', 'mode', 'encryption', 'stateDir', 'stores', 'limits', 'modelConcurrency'];
 const BUDGET = ['calls', 'tokens', 'microUsd', 'failures', 'wallMs'];
 
 const isMembers = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -79,7 +79,7 @@ function faultOfBudget(budget: unknown): string | null {
 const isCommand = (service: unknown): boolean => isMembers(service) && Array.isArray(service.command) && service.command.length > 0
   && service.command.every((word) => typeof word === 'string');
 
-function faultOfRest({ policy, services, secrets, resources, mode, encryption, stateDir, limits, modelConcurrency }: Config): string | null {
+function faultOfRest({ policy, services, secrets, resources, mode, encryption, stateDir, stores, limits, modelConcurrency }: Config): string | null {
   if (policy !== undefined && !(typeof policy?.decide === 'function' && typeof policy.describe === 'function')) return 'Its `policy` must be a policy such as tablePolicy({ name, rules }).';
   for (const [name, service] of Object.entries(services ?? {})) {
     if (typeof service !== 'function' && !isCommand(service) && !isUrl((service as { url?: unknown })?.url)) return `Its service ${JSON.stringify(name)} needs a \`url\` such as "http://127.0.0.1:8080", or a \`command\` (a list of words) that longhaul dev starts.`;
@@ -93,6 +93,7 @@ function faultOfRest({ policy, services, secrets, resources, mode, encryption, s
   if (mode !== undefined && mode !== 'dev' && mode !== 'production') return 'Its `mode` must be "dev" or "production".';
   if (stateDir !== undefined && (typeof stateDir !== 'string' || stateDir === '')) return 'Its `stateDir` must be the path of a folder.';
   if (encryption !== undefined && typeof encryption !== 'boolean') return 'Its `encryption` must be true or false.';
+  if (stores !== undefined && !(isMembers(stores) && Object.entries(stores).every(([name, text]) => ['database', 'artifacts'].includes(name) && typeof text === 'string' && text !== ''))) return 'Its `stores` must be an object of `database` and `artifacts`, each an address: postgres://HOST/DATABASE, s3://BUCKET/PREFIX.';
   if (modelConcurrency !== undefined && !(Number.isInteger(modelConcurrency) && modelConcurrency > 0)) return 'Its `modelConcurrency` must be a whole number above 0.';
   const limit = Object.entries(limits ?? {}).find(([, n]) => !(Number.isInteger(n) && (n as number) > 0));
   return limit ? `Its limit ${JSON.stringify(limit[0])} must be a whole number above 0.` : null;

@@ -25,7 +25,7 @@ export interface Secrets {
 }
 
 /** `folder` is the configuration's. Throws SecretsFileError when the file of secrets cannot be used. */
-export function openSecrets({ config, folder, env }: { config: Pick<Config, 'secrets'> | null; folder: string; env: NodeJS.ProcessEnv }): Secrets {
+export function openSecrets({ config, folder, env }: { config: Pick<Config, 'secrets' | 'stores'> | null; folder: string; env: NodeJS.ProcessEnv }): Secrets {
   const known = new KnownSecrets();
   let file = readSecretsFile(folder, env);
   // A line that was added since counts without a new worker.
@@ -50,11 +50,21 @@ export function openSecrets({ config, folder, env }: { config: Pick<Config, 'sec
   }
   for (const name of KEYS) known.add(name, env[name] ?? '');
   for (const [name, text] of Object.entries(env)) if (CREDENTIAL.test(name) && looksStrong(text ?? '')) known.add(name, text ?? '');
+  for (const text of [env['PGPASSWORD'], ...[env['LONGHAUL_DATABASE_URL'], config?.stores?.database].map(passwordOf)]) if (looksStrong(text ?? '')) known.add('LONGHAUL_DATABASE_URL', text ?? '');
   return { value, learn: (name) => void noteOf(name, value), known, notes };
 }
 
 /** The variable that sets a secret without any configuration. */
 export const variableOf = (name: string): string => `${PREFIX}${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
+
+/** The password in an address, as it is typed where it is asked for. */
+function passwordOf(address: string | undefined): string {
+  try {
+    return address && URL.canParse(address) ? decodeURIComponent(new URL(address).password) : '';
+  } catch {
+    return '';
+  }
+}
 
 function read(name: string, placed: (name: string) => string | undefined): string {
   let found: string | undefined;

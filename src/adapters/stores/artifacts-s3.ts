@@ -19,6 +19,8 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 /** Opens a bucket, which must be there. Throws StoreError `unreachable`, `missing`, `unwritable`. */
 export async function openArtifactsBucket(address: BucketAddress): Promise<{ artifacts: ArtifactsPort; close(): void }> {
+  // The SDK would warn of Node's age on stderr, where a command says its one sentence.
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
   const sdk = await import('@aws-sdk/client-s3');
   const client = new sdk.S3Client({
     ...(address.endpoint ? { endpoint: address.endpoint } : {}), ...(address.region ? { region: address.region } : {}), forcePathStyle: address.pathStyle,

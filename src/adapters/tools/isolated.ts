@@ -32,7 +32,7 @@ function isolated(tool: ToolDefinition, isolation: Isolation): ToolDefinition {
 }
 
 /** Names of variables that usually hold what a tool is to be given by name only. */
-const SECRET = /KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL/i;
+const SECRET = /KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|DATABASE_URL/i;
 
 /** The environment of a tool's process: the worker's, without variables that hold secrets. They are asked for by name. */
 export function isolatedEnv(env: NodeJS.ProcessEnv, secrets: Readonly<Record<string, { env: string } | { file: string }>> = {}): NodeJS.ProcessEnv {

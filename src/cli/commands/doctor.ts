@@ -51,11 +51,14 @@ async function idle(place: Place): Promise<boolean> {
 }
 
 const stores: Check = async (place) => {
-  if (!existsSync(place.stateDir)) return [];
+  const { database, artifacts } = await place.storesAt();
+  if (database === undefined && !existsSync(place.stateDir)) return [];
   const { journal, ledger } = await place.stores({ mustExist: false });
   const newest = await journal.list({ limit: 1 });
   await ledger.incarnation();
-  return ok('stores', `journal and ledger can be read and written; last run ${newest[0]?.runId ?? 'none'}`);
+  const found = ok('stores', `journal and ledger${database === undefined ? '' : ' in the database'} can be read and written; last run ${newest[0]?.runId ?? 'none'}`);
+  if (database === undefined || artifacts !== undefined) return found;
+  return [...found, { what: 'artifacts', state: 'note', detail: `the database is for many hosts, but artifacts are kept in ${place.stateDir} on this one`, next: 'export LONGHAUL_ARTIFACTS=s3://BUCKET/PREFIX, or the path of a folder that all hosts share' }];
 };
 
 const config: Check = async (place) => {

@@ -1,7 +1,6 @@
 // The doctor's look at orphan claims: calls that were claimed, of which nobody knows the outcome, in runs that nothing runs any
 // more (terminated in Temporal, say) or that are over. Who claimed them, when, whether that process still lives, and whether
 // anybody has looked. Changes nothing.
-import { existsSync } from 'node:fs';
 import { ownerGone, ownerLives } from '../../adapters/claims/owner';
 import { isOver } from '../../client/start';
 import type { RunEvent } from '../../core/events';
@@ -14,7 +13,7 @@ import { ok, wrong, type Check, type Finding } from './findings';
 const MOST = 50;
 
 export const claims: Check = async (place) => {
-  if (!existsSync(place.stateDir)) return [];
+  if (!await place.hasStores()) return [];
   const { ledger } = await place.stores({ mustExist: false });
   const open = await ledger.open();
   const found = (await Promise.all(open.slice(0, MOST).map((row) => orphan(place, row)))).flat();

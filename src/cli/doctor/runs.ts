@@ -1,7 +1,6 @@
 // The doctor's look at open runs: runs that nothing runs, that stand still until a person does something, whose workflow tasks
 // or activities fail again and again, that need a tool which the configuration lacks, or an artifact that is missing.
 // Each with the next command. Changes nothing.
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { toolsByName } from '../../adapters/config/resolve';
 import type { ExecutionView } from '../../client/execution';
@@ -29,7 +28,7 @@ const MOST_ARTIFACTS = 200;
 
 /** The open runs, newest first. */
 export async function openRuns(place: Place): Promise<RunRow[]> {
-  if (!existsSync(path.join(place.stateDir, 'longhaul.db'))) return [];
+  if (!await place.hasStores()) return [];
   return (await (await place.client()).list({ limit: 200 })).filter((row) => !isOver(row));
 }
 
@@ -105,6 +104,7 @@ export const artifacts: Check = async (place) => {
   if (open.length === 0) return [];
   const client = await place.client();
   const { artifacts: store } = await place.stores();
+  const shelf = (await place.storesAt()).artifacts?.replace(/\?.*$/, '') ?? path.join(place.stateDir, 'artifacts');
   const found: Finding[] = [];
   let count = 0;
   for (const row of open.slice(0, MOST)) {
@@ -116,17 +116,17 @@ export const artifacts: Check = async (place) => {
       count += 1;
       if (how !== 'ok') bad.push({ sha256, how });
     }
-    found.push(...notWhole(place, row.runId, bad));
+    found.push(...notWhole(shelf, row.runId, bad));
   }
   return found.length > 0 ? found : ok('artifacts', `${count} that open runs refer to are whole`);
 };
 
 /** One finding a run: where everything is gone, the first few are enough. */
-function notWhole({ stateDir }: Place, runId: string, bad: { sha256: string; how: string }[]): Finding[] {
+function notWhole(shelf: string, runId: string, bad: { sha256: string; how: string }[]): Finding[] {
   const [first] = bad;
   if (!first) return [];
   const named = bad.slice(0, 3).map(({ sha256, how }) => `${sha256} is ${how}`).join(', ');
-  const file = path.join(stateDir, 'artifacts', first.sha256.slice(0, 2), first.sha256.slice(2));
+  const file = `${shelf}/${first.sha256.slice(0, 2)}/${first.sha256.slice(2)}`;
   return wrong(`run ${runId}`, `it refers to what the store has not whole: ${named}${bad.length > 3 ? ` and ${bad.length - 3} more` : ''}`, `put ${file} back from a copy, then npx longhaul artifacts verify ${first.sha256}`);
 }
 
