@@ -11,7 +11,6 @@ let database: string;
 
 beforeAll(async () => {
   [postgres, s3] = await Promise.all([startPostgres(), startBucketServer()]);
-  Object.assign(process.env, s3.env);
   database = await postgres.fresh();
   await s3.bucket('contracts');
 });
@@ -20,4 +19,4 @@ afterAll(() => Promise.all([postgres?.stop(), s3?.stop()]));
 
 journalContract('PostgreSQL journal', () => freshIn(database));
 ledgerContract('PostgreSQL ledger', () => freshIn(database));
-artifactsContract('artifacts in S3', () => freshIn(database, { name: 'contracts', endpoint: s3.endpoint }));
+artifactsContract('artifacts in S3', () => freshIn(database, { name: 'contracts', ...s3 }));

@@ -5,9 +5,8 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, open, readFile, readdir, rename, stat, unlink, utimes } from 'node:fs/promises';
 import path from 'node:path';
-import { ArtifactError } from '../../ports/artifacts';
 import type { ArtifactsPort } from '../../ports/artifacts';
-import { hashOf, refTo, SHA256 } from './artifacts-bytes';
+import { hashOf, reading, refTo, SHA256 } from './artifacts-bytes';
 import { toStoreError } from './store-error';
 
 /** Age in ms from which a temporary file belongs to a writer that died. */
@@ -22,22 +21,7 @@ export async function openArtifactsFolder(folder: string): Promise<ArtifactsPort
   const fileOf = (sha256: string): string => path.join(folder, sha256.slice(0, 2), sha256.slice(2));
   await madeReady(folder, incoming, fileOf);
 
-  async function load(sha256: string): Promise<Uint8Array> {
-    const bytes = await content(fileOf(sha256), sha256);
-    if (bytes === null) throw new ArtifactError('missing', sha256);
-    if (await hashOf(bytes) !== sha256) throw new ArtifactError('corrupt', sha256);
-    return bytes;
-  }
-
-  async function verify(sha256: string): Promise<'ok' | 'missing' | 'corrupt'> {
-    try {
-      await load(sha256);
-      return 'ok';
-    } catch (error) {
-      if (error instanceof ArtifactError) return error.code;
-      throw error;
-    }
-  }
+  const { read, readRange, verify } = reading((sha256) => content(fileOf(sha256)));
 
   return {
     async write(bytes, about) {
@@ -45,10 +29,8 @@ export async function openArtifactsFolder(folder: string): Promise<ArtifactsPort
       if (await verify(sha256) !== 'ok' || !await touch(fileOf(sha256))) await put(incoming, fileOf(sha256), bytes);
       return refTo(sha256, bytes, about);
     },
-    read: load,
-    readRange: async (sha256, start, end) => (await load(sha256)).subarray(Math.max(0, start), Math.max(0, end)),
+    read, readRange, verify,
     has: async (sha256) => SHA256.test(sha256) && (await aboutOf(fileOf(sha256))) !== null,
-    verify,
     list: () => ids(folder),
     stat: async (sha256) => {
       const found = SHA256.test(sha256) ? await aboutOf(fileOf(sha256)) : null;
@@ -101,8 +83,7 @@ async function takeAway(aside: string, file: string, writtenBefore: number): Pro
   }
 }
 
-async function content(file: string, sha256: string): Promise<Uint8Array | null> {
-  if (!SHA256.test(sha256)) return null;
+async function content(file: string): Promise<Uint8Array | null> {
   try {
     return await readFile(file);
   } catch (error) {

@@ -2,9 +2,8 @@
 // before it takes them, and every read compares the whole content with its name. Removes only what it is told to, by age.
 // Region, credentials and endpoint are the AWS SDK's own variables. Metadata travels in the reference; the bucket keeps bytes alone.
 import type { S3Client } from '@aws-sdk/client-s3';
-import { ArtifactError } from '../../ports/artifacts';
 import type { ArtifactsPort } from '../../ports/artifacts';
-import { hashOf, refTo, SHA256 } from './artifacts-bytes';
+import { hashOf, reading, refTo, SHA256 } from './artifacts-bytes';
 import type { BucketAddress } from './bucket-address';
 import { isMissing, toS3Error } from './s3-error';
 import { StoreError } from './store-error';
@@ -37,12 +36,6 @@ export async function openArtifactsBucket(address: BucketAddress): Promise<{ art
 }
 
 function portOf(store: BucketStore): ArtifactsPort {
-  const load = async (sha256: string): Promise<Uint8Array> => {
-    const bytes = SHA256.test(sha256) ? await store.get(sha256) : null;
-    if (bytes === null) throw new ArtifactError('missing', sha256);
-    if (await hashOf(bytes) !== sha256) throw new ArtifactError('corrupt', sha256);
-    return bytes;
-  };
   const stat = async (sha256: string): Promise<{ bytes: number; writtenAt: number } | null> => (SHA256.test(sha256) ? store.head(store.keyOf(sha256)) : null);
   return {
     async write(bytes, about) {
@@ -50,13 +43,8 @@ function portOf(store: BucketStore): ArtifactsPort {
       await store.put(sha256, bytes);
       return refTo(sha256, bytes, about);
     },
-    read: load,
-    readRange: async (sha256, start, end) => (await load(sha256)).subarray(Math.max(0, start), Math.max(0, end)),
+    ...reading((sha256) => store.get(sha256)),
     has: async (sha256) => (await stat(sha256)) !== null,
-    verify: (sha256) => load(sha256).then(() => 'ok' as const, (error: unknown) => {
-      if (error instanceof ArtifactError) return error.code;
-      throw error;
-    }),
     list: () => store.ids(),
     stat,
     remove: (sha256, writtenBefore) => (SHA256.test(sha256) ? store.remove(sha256, writtenBefore) : Promise.resolve('missing')),

@@ -20,7 +20,7 @@ const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
 /** Throws StoreError `address` with what to write instead. */
 export function artifactsAddress(text: string, env: NodeJS.ProcessEnv): BucketAddress | { folder: string } {
-  if (/^file:/.test(text)) return { folder: fileURLToPath(text) };
+  if (text.startsWith('file:')) return { folder: fileURLToPath(text) };
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return { folder: path.resolve(text) };
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol !== 's3:' || url.username !== '' || url.password !== '' || !BUCKET.test(url.hostname)) {

@@ -50,13 +50,14 @@ export async function openStores(options: OpenStores): Promise<Stores> {
   const found = where === undefined ? { folder: path.join(folder, 'artifacts') } : artifactsAddress(where, process.env);
   const database = await (options.database === undefined ? openFile(folder, options) : openDatabase(folder, options.database, options));
   try {
-    const { artifacts, close } = 'folder' in found ? { artifacts: await openArtifactsFolder(found.folder), close: () => undefined } : await openBucket(found);
+    const bucket = 'folder' in found ? null : await openBucket(found);
+    const artifacts = 'folder' in found ? await openArtifactsFolder(found.folder) : bucket!.artifacts;
     const { journal, ledger } = portsOf(database);
     return {
       journal: upcasting(journal), ledger, artifacts,
       async close() {
         await database.close();
-        close();
+        bucket?.close();
       },
     };
   } catch (error) {

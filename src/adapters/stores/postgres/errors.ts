@@ -32,7 +32,7 @@ export function toPostgresError(error: unknown, place: string): StoreError {
   if (error instanceof StoreError) return error;
   if (error instanceof TypeError) return new StoreError('defect', error.message);
   if (isAway(error)) return new StoreError('unreachable', `${place} does not answer (${said(error)}). Start it, or mend the address; what waits for it goes on by itself.`);
-  if (/^timeout exceeded when trying to connect/.test(said(error))) return new StoreError('busy', `${place} was asked for more at once than the connections of this process can carry. Nothing of this request was kept; try again.`);
+  if (said(error).startsWith('timeout exceeded when trying to connect')) return new StoreError('busy', `${place} was asked for more at once than the connections of this process can carry. Nothing of this request was kept; try again.`);
   const code = sqlState(error);
   const [kind, sentence] = known(code, said(error), place) ?? ['defect' as const, `${place}: ${code === '' ? '' : `${code}: `}${said(error)}`];
   return new StoreError(kind, sentence);
