@@ -31,6 +31,8 @@ export function makeOpen(deps: HandsDeps): (input: RunInput) => Promise<OpenAnsw
 async function opened(deps: HandsDeps, input: RunInput): Promise<Opened> {
   const { runId, epoch } = input;
   const [head, row] = [await deps.journal.head(runId), await deps.journal.row(runId)];
+  const purged = row ? null : await deps.journal.purged(runId);
+  if (purged) return { kind: 'refused', why: `Run ${runId} was purged; it was ${purged.status}.` };
   if (!head || !row) throw new Error(`The journal of this worker does not know run ${runId}; start a worker on the state folder in which the run was accepted.`);
   if (row.inputDigest !== input.inputDigest) return { kind: 'refused', why: `Run ${runId} was accepted with other input (${row.inputDigest.slice(0, 12)} is not ${input.inputDigest.slice(0, 12)}).` };
   if (head.epoch > epoch) return { kind: 'superseded', epoch: head.epoch };

@@ -14,6 +14,7 @@ import { addReplayCheck } from './commands/replay-check';
 import { addRun } from './commands/run';
 import { addRunsAct } from './commands/runs-act';
 import { addRunsFork } from './commands/runs-fork';
+import { addRunsKeep } from './commands/runs-keep';
 import { addRunsRestore } from './commands/runs-restore';
 import { addRunsRead } from './commands/runs-read';
 import { addWorker } from './commands/worker';
@@ -36,6 +37,7 @@ export function programOf(version: string): Command {
   addRunsAct(runs);
   addRunsRestore(runs);
   addRunsFork(runs);
+  addRunsKeep(runs);
   addApprovals(program);
   addCallback(program);
   addArtifacts(program);

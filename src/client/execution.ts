@@ -61,7 +61,7 @@ const STARTING_MS = 5_000;
 /** Is the run open, and nothing runs it? It waits for ever then, until it is restored. */
 export function isLost(row: RunRow, view: ExecutionView, now = Date.now()): boolean {
   if (isOver(row) || view.status === 'RUNNING' || view.status === 'PAUSED') return false;
-  return view.status !== 'NOT_FOUND' || now - row.createdAt > STARTING_MS;
+  return view.status !== 'NOT_FOUND' || row.status !== 'accepted' || now - row.createdAt > STARTING_MS;
 }
 
 /** Why the present workflow task is tried again, from the newest failure that history holds; null when there is none. */

@@ -8,6 +8,7 @@ import { EXIT, Stop } from '../exit';
 import { reading, type CommonOptions } from '../options';
 import type { Place } from '../place';
 import { count, data, json, line, say, table } from '../print';
+import { addArtifactsGc } from './runs-keep';
 
 /** What a run's events refer to, in the order in which it came. */
 async function refsOf(place: Place, runId: string): Promise<{ ref: ArtifactRef; role: string }[]> {
@@ -76,4 +77,5 @@ export function addArtifacts(program: Command): void {
   reading(artifacts.command('list').argument('<run>').description('what the events of a run refer to')).action(act(list, ([, options]) => options));
   reading(artifacts.command('cat').argument('<artifact>').option('--out <file>', 'write to a file').description('print one artifact, verified')).action(act(cat, ([, options]) => options));
   reading(artifacts.command('verify').argument('[run-or-id]').description('compare stored bytes with their checksums: one, those of a run, or all')).action(act(verify, ([, options]) => options));
+  addArtifactsGc(artifacts);
 }
