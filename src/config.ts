@@ -16,7 +16,7 @@ export interface AgentConfig {
   planner: 'declared' | 'model';
   /** `provider:model`, or `rules@1`; left out, the model named by the environment is used. */
   model?: string;
-  /** Names of tools; left out, every tool of the file. `read_artifact` is built in: a planning model always has it, others name it or leave `tools` out. `run_agent`, which hands work to another agent, has to be named. */
+  /** Names of tools; left out, every tool of the file. A name means the newest major version, `name@1` that one: several may stand in one file, and a run keeps the one that it began with. `read_artifact` is built in: a planning model always has it, others name it or leave `tools` out. `run_agent`, which hands work to another agent, has to be named. */
   tools?: string[];
   /** Texts by name; `plan` and `system` are read by the planner, others by steps of type `model`. */
   prompts?: Record<string, string>;

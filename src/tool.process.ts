@@ -11,6 +11,7 @@ import { installGroupNote } from './adapters/tools/groups';
 import { ASKING, LIFELINE, type FromProcess, type Question, type Reply, type ToProcess, type Work } from './adapters/tools/isolation-wire';
 import { canonical } from './core/canonical';
 import { ToolError, type Failure } from './core/failure';
+import { contractOf } from './core/keys';
 import { marked, pendingOf } from './core/pending';
 import { LIMITS } from './core/run';
 import type { ToolCall, ToolDefinition } from './ports/tool';
@@ -93,11 +94,11 @@ const withReceipt = (result: unknown): unknown => {
 };
 
 /** Whatever is wrong here, nothing was begun. */
-async function toolOf({ file, tool: name }: Work): Promise<ToolDefinition> {
+async function toolOf({ file, tool: name, version }: Work): Promise<ToolDefinition> {
   try {
     const { config } = await loadConfig(file);
-    const found = config.tools.find((tool) => tool.name === name);
-    if (!found) throw new Error(`It holds no tool ${name}.`);
+    const found = config.tools.find((tool) => contractOf(tool.name, tool.version) === contractOf(name, version));
+    if (!found) throw new Error(`It holds no tool ${contractOf(name, version)}.`);
     return found;
   } catch (error) {
     throw new ToolError('timeout-before-send', 'not-begun', `${name} was not begun: ${failureOf(error).message}`);

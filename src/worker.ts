@@ -18,13 +18,13 @@ import { ownerGone, ownerHere, ownerLives } from './adapters/claims/owner';
 import { noting, startReaper } from './adapters/claims/reaper';
 import { keepNotes } from './adapters/claims/running';
 import { openEncryption, selfTest, type Encryption } from './adapters/codec/encryption';
-import { resolveAgents, serviceResolver, toolsByName } from './adapters/config/resolve';
+import { resolveAgents, serviceResolver, toolsByContract } from './adapters/config/resolve';
 import { openKeyring } from './adapters/keys/keyring';
 import { installCrashPointFromEnv } from './adapters/crash/kill-at';
 import { installLogger, type Log } from './adapters/logging/logger';
 import { metricsAddress, startGauges } from './adapters/logging/metrics';
 import { modelById, modelIdFromEnv, modelNotes, modelPrice } from './adapters/models/from-env';
-import { tablePolicy } from './adapters/policy/table';
+import { policyOf, tablePolicy } from './adapters/policy/table';
 import { openSecrets, type Secrets } from './adapters/secrets/sources';
 import { openStores, storesAt, type Stores } from './adapters/stores/open-stores';
 import { checkSearchAttributes } from './adapters/temporal/search-attributes';
@@ -167,11 +167,11 @@ async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores
   const front = createClient({ stores, connection, encryption, namespace: settings.namespace ?? 'default' });
   const admission = new Admission((message, about) => log.warn(message, about));
   const agents = resolveAgents(config, modelIdFromEnv(process.env), (model) => modelPrice(model, process.env));
-  const tools = toolsByName(config, { runs: childRuns(stores, client, front), agents });
+  const tools = toolsByContract(config, { runs: childRuns(stores, client, front), agents });
   for (const note of modelNotes([...agents.values()].map(({ manifest }) => manifest.model), process.env)) log.warn(note);
   return {
     ...stores, keys, mode,
-    policy: config.policy ?? tablePolicy({ name: 'built-in', rules: [] }),
+    policy: config.policy ?? tablePolicy({ name: 'built-in', rules: [] }), policyOf,
     agents, tools: withIsolation(tools, { file: settings.configFile, env: isolatedEnv(process.env, config.secrets) }),
     admission, concurrencyOf: toolConcurrency,
     service: serviceResolver(config, stateDir),
@@ -210,7 +210,7 @@ function modelOf({ journal, artifacts }: Stores, log: Log, tools: ReadonlyMap<st
     open.set(id, port);
     return port;
   };
-  return makeModel({ journal, artifacts, log: (message, about) => log.info(message, about), models, tools: (name) => tools.get(name), spec: modelToolSpec });
+  return makeModel({ journal, artifacts, log: (message, about) => log.info(message, about), models, tools: (contract) => tools.get(contract), spec: modelToolSpec });
 }
 
 /** Version and, for built code, the digest of what it was built from: pinned in every run that this worker creates. */

@@ -24,11 +24,14 @@ export interface HandsDeps {
   ledger: LedgerPort;
   artifacts: ArtifactsPort;
   policy: PolicyPort;
+  /** A policy again from the text under which a run has pinned it; null where the text does not hold the rules. */
+  policyOf(text: string): PolicyPort | null;
   /** What decisions of people are signed with. */
   keys: DecisionKeys;
   /** Pinned in the runs that this worker begins. */
   mode: 'dev' | 'production';
   agents: ReadonlyMap<string, KnownAgent>;
+  /** By contract, `name@major`. */
   tools: ReadonlyMap<string, ToolDefinition>;
   /** Caps and breakers of this worker, by tool and by model provider. */
   admission: Admission;

@@ -2,6 +2,7 @@
 // gone, what the outside knows of the key, and whether resource version and premises still hold. Only looks; the law judges.
 // Throws when ledger or journal cannot be read, so that Temporal looks again; a tool's own trouble is evidence.
 import { canonical, type Json } from '../core/canonical';
+import type { Failure } from '../core/failure';
 import { pendingOf } from '../core/pending';
 import { LIMITS, type ArtifactRef } from '../core/run';
 import type { Asked } from '../core/wire';
@@ -25,7 +26,7 @@ export function makeGate(deps: HandsDeps): (asked: Asked<GateNeed>) => Promise<G
     const inputRef = await inputRefOf(deps, asked.runId);
     const incarnation = await deps.ledger.incarnation();
     const ledger = ledgerEvidence(deps, row);
-    const question = await questionOf(deps, asked, inputRef, signal).catch((error: unknown) => ({ error: failureOf(error).message }));
+    const question = await questionOf(deps, asked, inputRef, signal).catch((error: unknown) => ({ error: failureOf(error) }));
     const settled = ledger.state === 'done' || ledger.state === 'refused' || ledger.state === 'live';
     const neverSent = (ledger.state === 'none' || ledger.state === 'released') && incarnation === asked.need.ledgerIncarnation;
     return {
@@ -60,10 +61,10 @@ async function questionOf(deps: HandsDeps, asked: Asked<GateNeed>, inputRef: Art
   return { asked, tool, args, call };
 }
 
-type Asking = Question | { error: string };
+type Asking = Question | { error: Failure };
 
 async function lookUp(deps: HandsDeps, question: Asking, row: LedgerRow | null): Promise<GateEvidence['lookUp']> {
-  if ('error' in question) return { kind: 'cannot-say', why: question.error };
+  if ('error' in question) return { kind: question.error.class === 'tool-missing' ? 'no-tool' : 'cannot-say', why: question.error.message };
   const { tool, args, call, asked } = question;
   // An undo changes other things than the call does, and no tool says yet whether an undo took place.
   if (!tool.lookUp || asked.need.undo) return { kind: 'none' };
@@ -83,7 +84,7 @@ async function lookUp(deps: HandsDeps, question: Asking, row: LedgerRow | null):
 
 async function resourceVersion(question: Asking, need: Asked<GateNeed>['need']): Promise<GateEvidence['resourceVersion']> {
   if (need.resourceVersion === null) return null;
-  if ('error' in question) return { error: question.error };
+  if ('error' in question) return { error: question.error.message };
   if (!question.tool.resourceVersion) return null;
   try {
     return redactText(await answerInTime(question.tool.resourceVersion(question.args, question.call)));

@@ -3,7 +3,7 @@
 // Never retries, never runs a tool, and never throws: a cancelled call is a failure of class `cancelled`.
 import { canonical, type Json } from '../core/canonical';
 import { ToolError, type ErrorClass, type Failure } from '../core/failure';
-import { callSeqOf, majorOf } from '../core/keys';
+import { callSeqOf, contractOf } from '../core/keys';
 import { LIMITS, type ArtifactRef, type Output, type RunSpec, type Usage } from '../core/run';
 import type { Asked } from '../core/wire';
 import type { ModelNeed, ModelResult } from '../core/world';
@@ -32,7 +32,7 @@ export interface ModelDeps {
   log: HandsDeps['log'];
   /** The model with this id, or one sentence on what to set. */
   models(id: string): ModelPort | { missing: string };
-  tools(name: string): ToolDefinition | undefined;
+  tools(contract: string): ToolDefinition | undefined;
   /** A tool as models see it. */
   spec(tool: ToolDefinition): ModelToolSpec;
 }
@@ -62,6 +62,8 @@ interface About { asked: Asked<ModelNeed>; prompts: Record<string, string>; port
 async function plan(deps: ModelDeps, { asked, transcript, prompts, port, signal }: About & { transcript: Transcript }): Promise<ModelResult> {
   const { need } = asked;
   const tools = toolsOf(deps, transcript);
+  const lacks = transcript.created.agent.tools.flatMap(({ name, version }) => (tools.has(name) ? [] : [contractOf(name, version)]));
+  if (lacks.length > 0) return { kind: 'no-tool', lacks };
   const specs = [...[...tools.values()].map((tool) => deps.spec(tool)), PROPOSE_PLAN];
   const spec = (await readJson(deps.artifacts, transcript.created.inputRef)) as unknown as RunSpec;
   const sensitive = new Map([...tools.values()].map((tool) => [tool.name, tool.sensitive ?? []]));
@@ -122,10 +124,12 @@ function portOf(deps: ModelDeps, { created }: Transcript): ModelPort {
   return guardedModel(port);
 }
 
-/** The run's tools that this worker has in the same major version: only those can be called. */
+/** The run's tools that this worker has in the same major version. */
 function toolsOf(deps: ModelDeps, { created }: Transcript): Map<string, ToolDefinition> {
-  const found = created.agent.tools.map((pinned) => [pinned, deps.tools(pinned.name)] as const);
-  return new Map(found.flatMap(([pinned, tool]) => (tool && majorOf(tool.version) === majorOf(pinned.version) ? [[tool.name, tool] as const] : [])));
+  return new Map(created.agent.tools.flatMap(({ name, version }) => {
+    const tool = deps.tools(contractOf(name, version));
+    return tool ? [[name, tool] as const] : [];
+  }));
 }
 
 function failureFrom(error: unknown, signal: AbortSignal): Failure {

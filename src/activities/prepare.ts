@@ -8,6 +8,7 @@ import { withoutSensitive } from '../core/sensitive';
 import type { Asked } from '../core/wire';
 import type { PrepareNeed, PrepareResult } from '../core/world';
 import { redactText } from '../ports/redaction';
+import type { PolicyPort } from '../ports/policy';
 import type { ToolCall, ToolDefinition } from '../ports/tool';
 import { boundArgs, editedArgs, parsedArgs } from './arguments';
 import type { HandsDeps } from './deps';
@@ -15,6 +16,7 @@ import { failureOf } from './failures';
 import { refuseSecrets } from './guard';
 import { watched } from './heartbeat';
 import { storeOutput } from './outputs';
+import { makePolicy } from './pinned-policy';
 import { inputRefOf, toolCallOf, toolOf } from './tool-call';
 
 /** Bytes of a preview that are kept. */
@@ -23,16 +25,17 @@ const PREVIEW_BYTES = 64 * 1024;
 const POLICY_BYTES = 64 * 1024;
 
 export function makePrepare(deps: HandsDeps): (asked: Asked<PrepareNeed>) => Promise<PrepareResult> {
+  const decide = makePolicy(deps);
   return async (asked) => {
     try {
-      return await watched(({ signal }) => prepared(deps, asked, signal));
+      return await watched(({ signal }) => prepared(deps, decide, asked, signal));
     } catch (error) {
       return { kind: 'failed', failure: failureOf(error) };
     }
   };
 }
 
-async function prepared(deps: HandsDeps, asked: Asked<PrepareNeed>, signal: AbortSignal): Promise<PrepareResult> {
+async function prepared(deps: HandsDeps, decide: PolicyPort['decide'], asked: Asked<PrepareNeed>, signal: AbortSignal): Promise<PrepareResult> {
   const { need, runId } = asked;
   const tool = toolOf(deps, need.tool, need.version);
   const bound = need.edited ? await editedArgs(deps.artifacts, need.call, (sha256) => deps.journal.refersTo(runId, sha256)) : await boundArgs(deps.artifacts, need.call, false);
@@ -40,7 +43,7 @@ async function prepared(deps: HandsDeps, asked: Asked<PrepareNeed>, signal: Abor
   const args = await parsedArgs(deps.artifacts, tool, bound.args, deps.secret);
   const inputRef = await inputRefOf(deps, runId);
   const call = await toolCallOf(deps, { runId, inputRef, callId: need.callId, attempt: 0, key: need.key, resourceVersion: null, signal });
-  const policy = await deps.policy.decide({
+  const policy = await decide({
     runId, agent: need.agent, owner: need.owner, tool: tool.name, version: tool.version, effect: need.effect, argsDigest: bound.digest,
     args: Buffer.byteLength(canonical(bound.args)) <= POLICY_BYTES ? bound.args : { $digest: bound.digest },
   });

@@ -3,7 +3,7 @@
 import { Context } from '@temporalio/activity';
 import type { Json } from '../core/canonical';
 import { ToolError } from '../core/failure';
-import { callbackIdOf, majorOf } from '../core/keys';
+import { callbackIdOf, contractOf } from '../core/keys';
 import type { ArtifactRef, Budget } from '../core/run';
 import type { ToolCall, ToolDefinition } from '../ports/tool';
 import type { HandsDeps } from './deps';
@@ -60,13 +60,11 @@ export async function inputRefOf({ journal }: Pick<HandsDeps, 'journal'>, runId:
   return row.inputRef;
 }
 
-/** The tool under this name with the contract that the run was created with. Throws ToolError `tool-missing`. */
+/** The tool under this name in the major version that the run was created with. Throws ToolError `tool-missing`. */
 export function toolOf(deps: Pick<HandsDeps, 'tools'>, name: string, version: string): ToolDefinition {
-  const tool = deps.tools.get(name);
-  if (!tool) throw new ToolError('tool-missing', 'tool-missing', `No worker here has the tool ${name}; start one whose configuration lists it, then settle the run as retry.`);
-  if (majorOf(tool.version) !== majorOf(version)) {
-    throw new ToolError('tool-missing', 'tool-version', `The run was created with ${name} ${version}, this worker has ${tool.version}; start a worker with major version ${majorOf(version)}, then settle the run as retry.`);
-  }
+  const contract = contractOf(name, version);
+  const tool = deps.tools.get(contract);
+  if (!tool) throw new ToolError('tool-missing', 'tool-missing', `This worker does not have the tool ${contract}; start one whose configuration has it, and the run goes on.`);
   return tool;
 }
 

@@ -73,7 +73,7 @@ const TELL: Teller = {
 };
 
 const LEDGER: Record<string, string> = { done: 'the ledger has its outcome', refused: 'the ledger has its refusal', live: 'somebody is still at it', none: 'never claimed', released: 'its claim was given back' };
-const LOOK_UP: Record<string, string> = { found: 'looked up: found outside', absent: 'looked up: not there', 'cannot-say': 'looked up: the outside cannot say', none: 'it cannot be looked up' };
+const LOOK_UP: Record<string, string> = { found: 'looked up: found outside', absent: 'looked up: not there', 'cannot-say': 'looked up: the outside cannot say', 'no-tool': 'no worker here has its tool', none: 'it cannot be looked up' };
 const DECIDED: Record<GateDecision, string> = {
   record: 'recorded, not sent again', send: 'sent now for the first time', retry: 'sent again', wait: 'looked at again later', 'ask-person': 'a person is asked',
   stop: 'let be, since the run is cancelled', 'ask-again': 'its approval is asked for anew', replan: 'the plan no longer fits',

@@ -4,18 +4,25 @@ import { identify } from '../adapters/temporal/process-identity';
 import type { Place } from './place';
 import { command, say } from './print';
 
+/** Temporal's number for a worker that is one version of a deployment. */
+const VERSIONED = 2;
 /** ms after which a poller that was seen last is taken for gone: a poll lasts a minute at most. */
 const SEEN_MS = 70_000;
 
 /** Identities of the workers that poll the queue now. A worker of this host whose process is gone does not count. */
-export async function pollingWorkers(place: Place): Promise<string[]> {
+export const pollingWorkers = async (place: Place): Promise<string[]> => (await pollingVersions(place)).map(({ identity }) => identity);
+
+/** The same with the deployment version that each is of. */
+export async function pollingVersions(place: Place): Promise<{ identity: string; deployment?: string; buildId?: string }[]> {
   const { connection, at } = await place.connection();
   const answer = await connection.workflowService.describeTaskQueue({ namespace: at.namespace, taskQueue: { name: place.taskQueue }, taskQueueType: 1 });
-  return (answer.pollers ?? []).flatMap(({ identity, lastAccessTime }) => {
+  return (answer.pollers ?? []).flatMap(({ identity, lastAccessTime, deploymentOptions }) => {
     const seen = Number(lastAccessTime?.seconds ?? 0) * 1000;
     const [, pid, host] = /^longhaul (\d+)@(.*)$/.exec(identity ?? '') ?? [];
     const gone = host === os.hostname() && identify(Number(pid)) === undefined;
-    return gone || Date.now() - seen > SEEN_MS ? [] : [identity ?? ''];
+    if (gone || Date.now() - seen > SEEN_MS) return [];
+    const { deploymentName, buildId, workerVersioningMode } = deploymentOptions ?? {};
+    return [{ identity: identity ?? '', ...(workerVersioningMode === VERSIONED && deploymentName ? { deployment: deploymentName, buildId: buildId ?? '' } : {}) }];
   });
 }
 

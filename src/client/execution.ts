@@ -20,6 +20,8 @@ export interface ExecutionView {
   taskAttempt: number;
   /** The key that is known to be missing, here or at the worker that tried: nothing goes on until it is back. */
   missingKey: string | null;
+  /** The deployment version that it is pinned to; absent where it follows whatever worker there is. */
+  version?: { name: string; buildId: string };
   /** Activities that were asked for and have not ended. */
   activities: { type: string; attempt: number; lastFailure: string | null }[];
 }
@@ -33,7 +35,7 @@ export async function executionOf(temporal: Temporal, runId: string): Promise<Ex
     const activities = await Promise.all((raw.pendingActivities ?? []).map(async (one) => ({ type: one.activityType?.name ?? '', attempt: one.attempt ?? 0, lastFailure: await wordsOf(client, one.lastFailure) })));
     const open = status.name === 'RUNNING' || status.name === 'PAUSED';
     const missingKey = open ? await missingKeyOf(temporal, runId, raw) : null;
-    return { status: status.name, closedAt: closeTime?.getTime() ?? null, taskAttempt, missingKey, activities };
+    return { status: status.name, closedAt: closeTime?.getTime() ?? null, taskAttempt, missingKey, ...versionIn(raw), activities };
   } catch (error) {
     if (isNotFound(error)) return { status: 'NOT_FOUND', closedAt: null, taskAttempt: 0, missingKey: null, activities: [] };
     throw error;
@@ -53,6 +55,15 @@ async function missingKeyOf(temporal: Temporal, runId: string, raw: Described): 
   const newest = await newestTaskFailure(temporal, runId);
   const said = newest && 'failure' in newest ? missingKeyIn(newest.failure) : null;
   return said ?? (await missingKeysOf(temporal, runId))[0] ?? null;
+}
+
+/** PINNED, in Temporal's numbers. */
+const PINNED = 1;
+
+function versionIn({ workflowExecutionInfo }: Described): Pick<ExecutionView, 'version'> {
+  const { behavior, versioningOverride, deploymentVersion } = workflowExecutionInfo?.versioningInfo ?? {};
+  if (behavior !== PINNED || versioningOverride?.autoUpgrade || !deploymentVersion?.buildId) return {};
+  return { version: { name: deploymentVersion.deploymentName ?? '', buildId: deploymentVersion.buildId } };
 }
 
 /** ms that a start may take from the accepted row to its execution. */

@@ -93,9 +93,9 @@ export interface EventData {
   /** `cause`: how the attempt failed; it counts as a failure once the gate finds that it may be made again. */
   ToolCallUnknown: { callId: string; attempt: number; why: string; cause?: Cause };
   /** After a failed or turned-away request of a call, or (with `stepId` and no call yet) of a step's preparation. */
-  RetryScheduled: { callId: string; stepId?: string; attempt: number; class: ErrorClass; delayMs: number; dueAt: number };
+  RetryScheduled: { callId: string; stepId?: string; attempt: number; class: ErrorClass; delayMs: number; dueAt: number; /** Contracts of the planner's tools that the worker lacks. */ lacks?: string[] };
   /** `unsure`: it is repeated because the outside does one effect a key, although an earlier attempt may have taken effect. */
-  RecoveryChecked: { callId: string; n: number; findings: Finding[]; decision: GateDecision; againAt?: number; fence?: number; absent?: number; unsure?: true; incarnation?: string };
+  RecoveryChecked: { callId: string; n: number; findings: Finding[]; decision: GateDecision; againAt?: number; fence?: number; absent?: number; unsure?: true; incarnation?: string; /** No worker was found that has its tool. */ missing?: true };
   HumanDecisionRequested: { decisionId: string; callId: string; why: string };
   HumanDecided: { decisionId: string; callId: string; verdict: 'happened' | 'not-happened' | 'give-up'; reference?: string; actor: Actor };
 

@@ -5,7 +5,8 @@ import type { Actor, ArtifactRef, Effect, ForkOrigin } from './run';
 /** One open wait as lists show it. */
 export interface WaitRow {
   waitId: string;
-  kind: 'approval' | 'question' | 'decision' | 'callback' | 'run' | 'time' | 'retry' | 'blocked' | 'budget' | 'paused';
+  /** `tool`: no worker here has a tool that the run is pinned to; it goes on by itself once one has. */
+  kind: 'approval' | 'question' | 'decision' | 'callback' | 'run' | 'time' | 'retry' | 'tool' | 'blocked' | 'budget' | 'paused';
   /** One line: what the run waits for. */
   what: string;
   /** Who may answer; empty means anyone. */

@@ -24,6 +24,8 @@ export interface StepState extends StepOutline {
   prepared: number; prepareFailures: number;
   output?: Output;
   failure?: Failure;
+  /** Looks for a worker that has its tool, of which none was found; absent when the last look found one. */
+  missing?: number;
   /** Opened question or wait of the step. */
   waitId?: string;
   wakeAt?: number;
@@ -88,6 +90,8 @@ export interface CallState {
   why?: string;
   /** How the attempt in doubt failed, where it came to an end by itself. */
   cause?: Cause;
+  /** As in a step: looks for a worker that has its tool. Of a planner's call, `lacks` names those of its tools that were not there. */
+  missing?: number; lacks?: string[];
   /** Of a call that starts a run: what it asks for, and what was set aside with its first request. */
   wants?: Budget; carved?: Budget;
 }

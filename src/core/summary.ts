@@ -1,6 +1,7 @@
 // How a run looks from outside: its status, what it waits for, its list row and its page. Pure projections of state, so that
 // lists, the inbox, search attributes and Temporal's Web UI all say the same.
 import { iso } from './iso';
+import { contractOf } from './keys';
 import { callbacksOf, callOf, callsOf, isFull, isSettled, stepOf, toolOf } from './lookups';
 import { budgetLeft } from './rules/budgets';
 import { wordsOfCallback } from './rules/callbacks';
@@ -79,13 +80,25 @@ function stops(state: State): WaitRow[] {
 
 function times(state: State): WaitRow[] {
   const out: WaitRow[] = [];
+  const lacks = (waitId: string, contracts: string[], since: number): WaitRow => ({
+    waitId, kind: 'tool', what: `a worker that has the tool ${contracts.join(', ')}`.slice(0, 300), who: [], until: null, then: 'goes on by itself once one has', since, command: 'longhaul doctor',
+  });
   for (const call of callsOf(state)) {
-    if (call.dueAt <= state.at || (call.phase !== 'ready' && call.phase !== 'doubt')) continue;
+    if (call.phase !== 'ready' && call.phase !== 'doubt') continue;
+    if (call.missing) {
+      out.push(lacks(`tool-${call.callId}`, call.lacks ?? [contractOf(call.tool, call.version)], call.requestedAt));
+      continue;
+    }
+    if (call.dueAt <= state.at) continue;
     const what = call.phase === 'ready' ? `the next attempt at ${call.tool}` : `another look for ${call.tool}`;
     out.push({ waitId: `retry-${call.callId}`, kind: 'retry', what, who: [], until: call.dueAt, then: 'goes on', since: call.requestedAt, command: `longhaul runs cancel ${state.runId}` });
   }
   for (const step of state.steps) {
-    if (step.wakeAt === undefined || isSettled(step)) continue;
+    if (step.wakeAt === undefined || isSettled(step) || (step.wakeAt <= state.at && !step.missing)) continue;
+    if (step.missing && step.action.type === 'tool') {
+      out.push(lacks(`tool-${step.id}`, [contractOf(step.action.tool, toolOf(state, step.action.tool)?.version ?? '0')], state.at));
+      continue;
+    }
     const kind = step.action.type === 'wait' ? 'time' : 'retry';
     out.push({ waitId: `time-${step.id}`, kind, what: step.title, who: [], until: step.wakeAt, then: 'goes on', since: state.at, command: `longhaul runs cancel ${state.runId}` });
   }

@@ -108,7 +108,9 @@ export type ModelResult =
   | { kind: 'succeeded'; usage: Usage; text: string; output?: Output; patch?: PlanPatch; rejected?: string[] }
   | { kind: 'failed'; failure: Failure; usage: Usage }
   /** The provider was not asked and no attempt is counted: a cap or a breaker is in the way. */
-  | { kind: 'busy'; why: string; retryAfterMs: number };
+  | { kind: 'busy'; why: string; retryAfterMs: number }
+  /** The model was not asked: the worker lacks these of the planner's tools, by contract. */
+  | { kind: 'no-tool'; lacks: string[] };
 
 export type PrepareResult =
   | { kind: 'prepared'; argsDigest: string; args: Output; resourceVersion: string | null; policy: PolicyVerdict; previewRef?: ArtifactRef; ledgerIncarnation?: string;
@@ -153,7 +155,9 @@ export interface GateEvidence {
   now: number;
   lookUp:
     | { kind: 'found'; output: Output; summary: string; reference: string; pending?: PendingTerms }
-    | { kind: 'absent' } | { kind: 'cannot-say'; why: string } | { kind: 'none' } | { kind: 'not-asked' };
+    | { kind: 'absent' } | { kind: 'cannot-say'; why: string } | { kind: 'none' } | { kind: 'not-asked' }
+    /** The worker that looked lacks the tool in this major version. */
+    | { kind: 'no-tool'; why: string };
   resourceVersion: string | null | { error: string };
   premises: PremiseSeen[];
   honoursKey: boolean;

@@ -49,7 +49,7 @@ function ledgerEvidence(stage: Stage, asker: WorkerProcess, key: string): GateEv
 
 function looked(stage: Stage, need: GateNeed, hasLookUp: boolean): GateEvidence['lookUp'] {
   if (!hasLookUp || need.undo) return { kind: 'none' };
-  if (stage.fault(0.1)) return { kind: 'cannot-say', why: 'the service does not answer' };
+  if (stage.fault(0.1)) return stage.random.chance(0.3) ? { kind: 'no-tool', why: `this worker does not have the tool ${need.tool}` } : { kind: 'cannot-say', why: 'the service does not answer' };
   const effect = stage.outside.lookUp(need.key);
   const later = stage.scenario.later?.[need.tool];
   return effect ? { kind: 'found', output: effect.output, summary: `${need.tool} found`, reference: need.key, ...(later ? { pending: later } : {}) } : { kind: 'absent' };
@@ -66,6 +66,7 @@ export function* model(stage: Stage, attempt: Attempt, need: ModelNeed): Steps<M
   if (stage.fault(0.1)) {
     const cls = stage.random.pick(MODEL_TROUBLES);
     if (cls === 'rate-limited' && tokens % 2 === 0) return { kind: 'busy', why: 'the provider has its fill', retryAfterMs: 500 + tokens };
+    if (cls === 'argument' && tokens % 2 === 0 && need.purpose === 'plan') return { kind: 'no-tool', lacks: ['publish@2'] };
     return failed({ class: cls, code: cls, message: cls });
   }
   if (need.purpose === 'step') return { kind: 'succeeded', usage, text: `answer to ${need.stepId ?? ''}`, output: { value: `answer to ${need.stepId ?? ''}` } };

@@ -74,7 +74,7 @@ describe('I13 what is found before the claim sends nothing and is withdrawn, so 
     ['arguments other than prepared', { argsDigest: 'other' }, { kind: 'failed', sent: false, failure: { class: 'mismatch' } }],
     ['arguments that do not fit', { argsDigest: digestOf({ txt: 1 }) }, { kind: 'failed', sent: false, failure: { class: 'argument', code: 'schema' } }, { txt: 1 }],
     ['a secret that is not set', { argsDigest: digestOf({ text: 'x', secret: { $secret: 'none' } }) }, { kind: 'failed', sent: false, failure: { class: 'permission' } }, { text: 'x', secret: { $secret: 'none' } }],
-    ['another major version', { version: '2.0.0' }, { kind: 'failed', sent: false, failure: { class: 'tool-missing', code: 'tool-version' } }],
+    ['another major version', { version: '2.0.0' }, { kind: 'failed', sent: false, failure: { class: 'tool-missing', code: 'tool-missing' } }],
     ['a tool that is not here', { tool: 'gone' }, { kind: 'failed', sent: false, failure: { class: 'tool-missing' } }],
     ['arguments whose artifact is missing', { call: { argsRef: { sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json', summary: '' }, inputs: {} } }, { kind: 'failed', sent: false, failure: { class: 'artifact' } }],
   ];

@@ -80,7 +80,7 @@ async function start(options: { env?: Record<string, string>; manifest?: Partial
     inputDigest: digestOf(spec), inputRef, ledgerIncarnation: 'i', plan: read && 'patch' in read ? read.patch : null,
   };
   const activity = makeModel({
-    journal: stores.journal, artifacts: stores.artifacts, log: () => undefined, tools: (name) => tools.get(name), spec: modelToolSpec,
+    journal: stores.journal, artifacts: stores.artifacts, log: () => undefined, tools: (contract) => tools.get(contract.split('@')[0] ?? ''), spec: modelToolSpec,
     models: (id) => { const found = modelById(id, options.env ?? {}); return 'port' in found ? admitted(found.port, options.admission ?? new Admission(), 4) : found; },
   });
   const commands: Command[] = [{ type: 'Start', runId, epoch: 0, fresh }];
@@ -467,7 +467,7 @@ test('a model that does not answer in its time is a failure that is tried again,
   const over = AbortSignal.abort(new Error('Stop: timeout'));
   const port = { id: 'openai:x', generate: () => Promise.reject(new Error('aborted')) };
   const run = await start();
-  const transcripts = makeModel({ journal: stores.journal, artifacts: stores.artifacts, log: () => undefined, tools: () => undefined, spec: modelToolSpec, models: () => port });
+  const transcripts = makeModel({ journal: stores.journal, artifacts: stores.artifacts, log: () => undefined, tools: (contract) => tools.get(contract.split('@')[0] ?? ''), spec: modelToolSpec, models: () => port });
   await run.go();
   const asked = asOnWire(`run-${n}`, { kind: 'model', callId: 'c1', callSeq: 1, attempt: 1, upTo: 1, id: 'model:c1#1', begun: true, purpose: 'plan', rejected: [], nextPlanVersion: 1, maxInputTokens: 32_000, maxOutputTokens: 100, firstContact: true, summary: '' });
   expect(await transcripts(asked, { signal: over })).toMatchObject({ kind: 'failed', failure: { class: 'network', code: 'timeout' }, usage: { failures: 1 } });

@@ -20,7 +20,7 @@ module.exports = [
   },
   {
     id: 'silence-is-absence', what: 'a tool without look-up is taken for one that says "absent"', file: 'src/core/rules/recovery.ts',
-    find: "if (seen.lookUp.kind === 'none' || seen.lookUp.kind === 'not-asked') return", replace: "if (seen.lookUp.kind === 'not-asked') return",
+    find: "if (seen.lookUp.kind === 'none' || seen.lookUp.kind === 'not-asked' ||", replace: "if (seen.lookUp.kind === 'not-asked' ||",
     test: { ...recovery, name: 'neither look-up nor keys: a person, always' },
   },
   {

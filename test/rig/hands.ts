@@ -10,12 +10,12 @@ import type { HandsDeps } from '../../src/activities';
 import { Admission } from '../../src/activities/admission';
 import { ownerGone, ownerHere, ownerLives } from '../../src/adapters/claims/owner';
 import { openKeyring } from '../../src/adapters/keys/keyring';
-import { tablePolicy } from '../../src/adapters/policy/table';
+import { policyOf, tablePolicy } from '../../src/adapters/policy/table';
 import { openStores } from '../../src/adapters/stores/open-stores';
 import { defineTool, toolConcurrency } from '../../src/adapters/tools/define-tool';
 import { canonical, digestOf, type Json } from '../../src/core/canonical';
 import { ToolError } from '../../src/core/failure';
-import { callIdOf, callKey, majorOf } from '../../src/core/keys';
+import { callIdOf, callKey, contractOf, majorOf } from '../../src/core/keys';
 import { initialState } from '../../src/core/initial';
 import type { Actor, Effect, RunSpec } from '../../src/core/run';
 import { rowOf } from '../../src/core/summary';
@@ -60,7 +60,7 @@ export async function handsOver(tools: ToolDefinition[], over: Partial<HandsDeps
   const secrets: Record<string, string> = { key: 'canary-0451' };
   const deps: HandsDeps = {
     ...stores, ledger: requesting(stores), keys: openKeyring(folder), mode: 'dev',
-    policy: tablePolicy({ name: 'test', rules: [] }), agents: new Map(), tools: new Map(tools.map((tool) => [tool.name, tool])), concurrencyOf: toolConcurrency, admission: new Admission(),
+    policy: tablePolicy({ name: 'test', rules: [] }), policyOf, agents: new Map(), tools: new Map(tools.map((tool) => [contractOf(tool.name, tool.version), tool])), concurrencyOf: toolConcurrency, admission: new Admission(),
     service: (name) => `http://127.0.0.1/${name}`,
     secret: (name) => {
       const value = secrets[name];

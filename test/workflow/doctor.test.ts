@@ -113,6 +113,6 @@ test('R10.6 a tool that an open run needs and that the configuration lacks is na
   const runId = await rig.run({ plan: { goal: 'Tool', steps: [step('ask', ASK), step('stamp', tool('stamp', { text: 'x' }), ['ask']), step('look', tool('look', { text: 'x' }), ['ask'])] } });
   await asked(runId);
   expect((await doctor(runId)).wrong).toEqual([]);
-  expect(await doctor(runId, 'less')).toMatchObject({ code: 1, wrong: [{ detail: expect.stringMatching(/it needs the tool stamp 1\.0\.0, and .*less\.config\.cjs has none of that name/), next: expect.stringContaining('add stamp with major version 1 to the configuration') }] });
+  expect(await doctor(runId, 'less')).toMatchObject({ code: 1, wrong: [{ detail: expect.stringMatching(/it needs the tool stamp@1 \(it began with 1\.0\.0\), and .*less\.config\.cjs has none of that name/), next: expect.stringContaining('add stamp with major version 1 to the configuration') }] });
   await over(runId);
 }, 90_000);

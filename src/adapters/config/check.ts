@@ -2,6 +2,7 @@
 // Never runs a tool, a reader or a title function. A tool that `defineTool` made is sound already; one that was written by
 // hand is judged by the same door when its manifest is made.
 import type { AgentConfig, Config } from '../../config';
+import { contractOf } from '../../core/keys';
 import { RUN_ID } from '../../core/run';
 import { defineTool } from '../tools/define-tool';
 import { readArtifact } from '../tools/read-artifact';
@@ -26,23 +27,24 @@ export function faultOfConfig(value: unknown): string | null {
 }
 
 function faultOfTools({ tools }: Config): string | null {
-  const names = new Set<string>();
+  const contracts = new Set<string>();
   for (const tool of tools) {
     try {
       defineTool(tool);
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
-    if (names.has(tool.name)) return `Two tools are called ${tool.name}; give one of them another name.`;
+    const contract = contractOf(tool.name, tool.version);
+    if (contracts.has(contract)) return `Two tools are called ${contract}; give one of them another name, or another major version.`;
     if (tool.name === readArtifact.name || tool.name === RUN_AGENT) return `The tool ${tool.name} is built in; give yours another name.`;
-    names.add(tool.name);
+    contracts.add(contract);
   }
   return null;
 }
 
 function faultOfAgents({ agents, tools }: Config): string | null {
   const names = new Set<string>();
-  const known = new Set([...tools.map((tool) => tool.name), readArtifact.name, RUN_AGENT]);
+  const known = new Set([...tools.flatMap((tool) => [tool.name, contractOf(tool.name, tool.version)]), readArtifact.name, RUN_AGENT]);
   for (const agent of agents) {
     const fault = isMembers(agent) ? faultOfAgent(agent, known) : 'it must be an object; write defineAgent({ name, version, planner }).';
     if (fault) return `Agent ${JSON.stringify((agent as AgentConfig | null)?.name ?? '(without a name)')}: ${fault}`;
@@ -60,6 +62,9 @@ function faultOfAgent(agent: AgentConfig, known: ReadonlySet<string>): string | 
   if (agent.tools !== undefined && !Array.isArray(agent.tools)) return 'its `tools` must be a list of names.';
   const missing = agent.tools?.find((name) => !known.has(name));
   if (missing !== undefined) return `it uses the tool ${JSON.stringify(missing)}, which is not among the tools of the configuration.`;
+  const plain = [...new Set(agent.tools)].map((name) => name.split('@')[0]);
+  const twice = plain.find((name, i) => plain.indexOf(name) !== i);
+  if (twice !== undefined) return `it uses the tool ${JSON.stringify(twice)} twice; name one major version of it.`;
   if (agent.prompts !== undefined && !(isMembers(agent.prompts) && Object.values(agent.prompts).every((text) => typeof text === 'string'))) return 'its `prompts` must be texts by name.';
   for (const name of ['maxParallel', 'maxRejectedPlans', 'maxOutputTokens', 'maxInputTokens'] as const) {
     const value = agent[name];

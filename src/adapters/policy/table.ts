@@ -20,8 +20,23 @@ export const BUILT_IN_RULES: PolicyRule[] = [
  */
 export function tablePolicy(table: PolicyTable | unknown): PolicyPort {
   const { name, rules } = parseTable(table);
-  const all = [...rules, ...BUILT_IN_RULES];
-  const text = canonical({ name, rules, then: [...BUILT_IN_RULES, { name: 'nothing-fits', decision: 'deny' }] });
+  return ruled(name, [...rules, ...BUILT_IN_RULES], canonical({ name, rules, then: [...BUILT_IN_RULES, NOTHING_FITS] }));
+}
+
+/** The policy whose `describe` gave this text, with the built-in rules of the build that wrote it; null when the text is no table. */
+export function policyOf(text: string): PolicyPort | null {
+  try {
+    const { name, rules, then } = JSON.parse(text) as { name: string; rules: unknown; then: { name: string }[] };
+    const builtIn = parseTable({ name, rules: then.filter((rule) => rule.name !== NOTHING_FITS.name) });
+    return ruled(name, [...parseTable({ name, rules }).rules, ...builtIn.rules], text);
+  } catch {
+    return null;
+  }
+}
+
+const NOTHING_FITS = { name: 'nothing-fits', decision: 'deny' } as const;
+
+function ruled(name: string, all: readonly PolicyRule[], text: string): PolicyPort {
   return {
     describe: () => ({ name, text }),
     decide: async (question) => {

@@ -39,7 +39,7 @@ const LAST_WORDS = 2_048;
  * Runs one function of a tool in a process of its own.
  * @throws ToolError as the tool threw it; `timeout-before-send` when its code had not begun, `unknown` when it ended without an answer.
  */
-export function runIsolated({ file, env, graceMs = GRACE_MS }: Isolation, { tool, part, given }: Pick<Work, 'tool' | 'part' | 'given'>, call: ToolCall): Promise<unknown> {
+export function runIsolated({ file, env, graceMs = GRACE_MS }: Isolation, { tool, version, part, given }: Pick<Work, 'tool' | 'version' | 'part' | 'given'>, call: ToolCall): Promise<unknown> {
   const { runId, callId, attempt, input, key, callbackId, resourceVersion } = call;
   if (call.signal.aborted) return Promise.reject(notBegun(tool, 'the call was told to stop'));
   const child = spawn(process.execPath, PROGRAM, { env, detached: true, serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc', 'pipe', 'pipe'] });
@@ -76,7 +76,7 @@ export function runIsolated({ file, env, graceMs = GRACE_MS }: Isolation, { tool
       if (!settled && words() !== '') call.log(`the process of ${tool} said at its end: ${words()}`);
       reject(begun.yes ? new ToolError('unknown', 'process-ended', `The process of ${tool} ended (${how}) before it answered; what it had done by then is not known.`) : notBegun(tool, `its process ended (${how})`));
     }));
-    say({ kind: 'work', work: { file, tool, part, given, call: { runId, callId, attempt, input, key, callbackId, resourceVersion } } });
+    say({ kind: 'work', work: { file, tool, version, part, given, call: { runId, callId, attempt, input, key, callbackId, resourceVersion } } });
   });
 }
 

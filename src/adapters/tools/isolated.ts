@@ -8,16 +8,16 @@ import { runIsolated, type Isolation } from './isolated-process';
 /** The tools as the worker runs them. Throws TypeError when one wants a process and nobody says where its module is. */
 export function withIsolation(tools: ReadonlyMap<string, ToolDefinition>, isolation: Omit<Isolation, 'file'> & { file?: string }): ReadonlyMap<string, ToolDefinition> {
   const { file, ...rest } = isolation;
-  return new Map([...tools].map(([name, tool]) => {
-    if (tool.isolation !== 'process') return [name, tool];
-    if (file === undefined) throw new TypeError(`The tool ${name} runs in a process of its own, which reads the configuration again: start the worker with configFile, the path of the module that exports it.`);
-    return [name, isolated(tool, { file, ...rest })];
+  return new Map([...tools].map(([contract, tool]) => {
+    if (tool.isolation !== 'process') return [contract, tool];
+    if (file === undefined) throw new TypeError(`The tool ${tool.name} runs in a process of its own, which reads the configuration again: start the worker with configFile, the path of the module that exports it.`);
+    return [contract, isolated(tool, { file, ...rest })];
   }));
 }
 
 function isolated(tool: ToolDefinition, isolation: Isolation): ToolDefinition {
-  const { name } = tool;
-  const run = <T>(part: Part) => (given: unknown, call: ToolCall): Promise<T> => runIsolated(isolation, { tool: name, part, given }, call) as Promise<T>;
+  const { name, version } = tool;
+  const run = <T>(part: Part) => (given: unknown, call: ToolCall): Promise<T> => runIsolated(isolation, { tool: name, version, part, given }, call) as Promise<T>;
   return {
     ...tool,
     input: { parse: (value) => { tool.input.parse(value); return value; } },

@@ -12,6 +12,7 @@ export interface Work {
   /** Absolute path of the configuration that holds the tool. */
   file: string;
   tool: string;
+  version: string;
   part: Part;
   given: unknown;
   call: Pick<ToolCall, 'runId' | 'callId' | 'attempt' | 'input' | 'key' | 'callbackId' | 'resourceVersion'>;

@@ -11,6 +11,7 @@ import { claims } from '../doctor/claims';
 import { ok, wrong, type Check, type Finding } from '../doctor/findings';
 import { keys, payloadKeys } from '../doctor/keys';
 import { artifacts, executions, openRuns, tools } from '../doctor/runs';
+import { deployments, versions } from '../doctor/versions';
 import { EXIT, Stop } from '../exit';
 import { firstRuns } from '../next';
 import { reaching, type CommonOptions } from '../options';
@@ -160,6 +161,8 @@ const CHECKS: { what: string; check: Check; next: string; needs?: string[] }[] =
   { what: 'worker', check: workers, next: 'npx longhaul dev', needs: ['Temporal server'] },
   { what: 'services', check: services, next: 'npx longhaul dev', needs: ['configuration'] },
   { what: 'runs', check: runs, next: 'npx longhaul runs list', needs: ['Temporal server', 'state folder'] },
+  { what: 'versions', check: versions, next: 'npx longhaul migrate --dry-run', needs: ['state folder', 'stores', 'configuration'] },
+  { what: 'deployments', check: deployments, next: 'npx longhaul temporal worker deployment list', needs: ['Temporal server', 'state folder'] },
   { what: 'claims', check: claims, next: 'npx longhaul runs list', needs: ['state folder', 'stores'] },
   { what: 'tools', check: tools, next: 'mend the configuration', needs: ['state folder', 'stores', 'configuration'] },
   { what: 'artifacts', check: artifacts, next: 'npx longhaul artifacts list RUN', needs: ['state folder', 'stores'] },

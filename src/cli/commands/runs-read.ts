@@ -137,7 +137,7 @@ async function exportRun(place: Place, runId: string, options: ExportOptions): P
 export function addRunsRead(runs: Command): void {
   reaching(runs.command('list').description('list runs, the newest first'))
     .addOption(new Option('--status <status...>', 'only runs with this status').choices(STATUSES))
-    .addOption(new Option('--waiting-for <kind...>', 'only runs that wait for this').choices(['approval', 'question', 'decision', 'callback', 'time', 'retry', 'blocked', 'budget', 'paused']))
+    .addOption(new Option('--waiting-for <kind...>', 'only runs that wait for this').choices(['approval', 'question', 'decision', 'callback', 'time', 'retry', 'tool', 'blocked', 'budget', 'paused']))
     .option('--limit <n>', 'at most so many', '50').action(act(list, ([options]) => options));
   reaching(runs.command('show').argument('<run>').description('what a run does and waits for: for whom, until when, what then, the command that decides'))
     .action(act(show, ([, options]) => options));

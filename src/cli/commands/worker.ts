@@ -38,7 +38,7 @@ async function worker(place: Place, options: WorkerOptions): Promise<void> {
     await door?.close();
     throw error;
   });
-  const stated = version && turn ? `, ${version.name} ${version.buildId}` : '';
+  const stated = version ? `, ${version.name} ${version.buildId}` : '';
   const ready = (): void => {
     process.send?.({ ready: true });
     say(`Worker ${process.pid}${stated} polls "${place.taskQueue}" at ${at.address}, agents: ${config.agents.map((agent) => agent.name).join(', ')}${running.mode === 'production' ? '; production: decisions are signed' : ''}. Ctrl-C stops it; runs wait.`);

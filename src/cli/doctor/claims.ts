@@ -4,6 +4,7 @@
 import { ownerGone, ownerLives } from '../../adapters/claims/owner';
 import { isOver } from '../../client/start';
 import type { RunEvent } from '../../core/events';
+import { isNewer } from '../../core/versions/door';
 import type { ClaimOwner, LedgerRow } from '../../ports/ledger';
 import { lostWords, restoreCommand } from '../executions';
 import type { Place } from '../place';
@@ -24,7 +25,9 @@ export const claims: Check = async (place) => {
 /** What is to be said of a claim when its run does not look after it; nothing otherwise. */
 async function orphan(place: Place, claim: LedgerRow): Promise<Finding[]> {
   const client = await place.client({ mustExist: false });
-  const known = await client.show(claim.runId).catch(() => null);
+  const known = await client.show(claim.runId).catch((error: unknown) => (isNewer(error) ? undefined : null));
+  // A newer build carries the run on, and looks after its claims.
+  if (known === undefined) return [];
   const what = `claim ${claim.callId} of run ${claim.runId}`;
   if (!known) return wrong(what, `${about(claim)}; the journal knows no such run`, `find out whether ${claim.tool} happened; its key is ${claim.key}`);
   if (isOver(known.row)) return [{ what, state: 'note', detail: `${about(claim)}; the run is ${known.row.status}, so nothing follows it any more: a person has to find out whether it happened`, next: `npx longhaul runs show ${claim.runId}` }];

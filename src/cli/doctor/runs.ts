@@ -2,20 +2,20 @@
 // or activities fail again and again, that need a tool which the configuration lacks, or an artifact that is missing.
 // Each with the next command. Changes nothing.
 import path from 'node:path';
-import { toolsByName } from '../../adapters/config/resolve';
+import { toolsByContract } from '../../adapters/config/resolve';
 import type { ExecutionView } from '../../client/execution';
 import type { LonghaulClient } from '../../client/client';
 import { isOver } from '../../client/start';
 import type { RunEvent } from '../../core/events';
-import { majorOf } from '../../core/keys';
+import { contractOf, majorOf } from '../../core/keys';
 import type { RunRow } from '../../core/row';
 import type { ArtifactRef } from '../../core/run';
+import { toolsAhead } from '../../core/lookups';
 import { artifactsVouchedBy } from '../../core/run-artifacts';
-import type { State } from '../../core/state';
 import { keyBack, lostWords, restoreCommand } from '../executions';
 import type { Place } from '../place';
 import { line } from '../print';
-import { ok, wrong, type Check, type Finding } from './findings';
+import { ok, unlessNewer, wrong, type Check, type Finding } from './findings';
 
 /** Runs that are looked at one by one. */
 const MOST = 50;
@@ -76,27 +76,24 @@ export const tools: Check = async (place) => {
   const open = await openRuns(place);
   if (open.length === 0) return [];
   const { config, file } = await place.config();
-  const here = toolsByName(config);
+  const here = toolsByContract(config);
   const client = await place.client();
   const found: Finding[] = [];
   for (const row of open.slice(0, MOST)) {
-    const { state } = await client.show(row.runId);
-    for (const { name, version } of neededTools(state)) {
-      const tool = here.get(name);
-      if (tool && majorOf(tool.version) === majorOf(version)) continue;
-      const has = tool ? `has version ${tool.version} of it` : 'has none of that name';
-      found.push(...wrong(`run ${row.runId}`, `it needs the tool ${name} ${version}, and ${file} ${has}`, `add ${name} with major version ${majorOf(version)} to the configuration, then restart the worker: npx longhaul dev, or npx longhaul worker`));
+    const shown = await unlessNewer(() => client.show(row.runId));
+    if (!shown) continue;
+    const { state } = shown;
+    const waits = row.waits.find(({ kind }) => kind === 'tool');
+    const lacking = toolsAhead(state).filter(({ name, version }) => !here.has(contractOf(name, version)));
+    for (const { name, version } of lacking) {
+      const others = config.tools.filter((tool) => tool.name === name).map((tool) => tool.version);
+      const has = others.length > 0 ? `has version ${others.join(' and ')} of it` : 'has none of that name';
+      found.push(...wrong(`run ${row.runId}`, `it needs the tool ${contractOf(name, version)} (it began with ${version}), and ${file} ${has}`, `add ${name} with major version ${majorOf(version)} to the configuration, beside any other, then restart the worker: npx longhaul dev, or npx longhaul worker; the run goes on by itself`));
     }
+    if (waits && lacking.length === 0) found.push(...wrong(`run ${row.runId}`, `it waits for ${line(waits.what, 200)}; ${file} has it`, 'restart the worker with this configuration: npx longhaul dev, or npx longhaul worker; the run goes on by itself within two minutes'));
   }
   return found;
 };
-
-/** What steps that are still to be done call, and what a planner may still ask for. */
-function neededTools(state: State): { name: string; version: string }[] {
-  if (state.agent.planner === 'model') return state.agent.tools;
-  const names = new Set(state.steps.flatMap(({ status, action }) => (action.type === 'tool' && status !== 'done' && status !== 'skipped' ? [action.tool] : [])));
-  return state.agent.tools.filter(({ name }) => names.has(name));
-}
 
 /** Artifacts that open runs refer to and the store has not, or not whole. */
 export const artifacts: Check = async (place) => {
@@ -109,7 +106,7 @@ export const artifacts: Check = async (place) => {
   let count = 0;
   for (const row of open.slice(0, MOST)) {
     const ids = new Set([row.inputRef.sha256]);
-    for await (const event of client.events(row.runId)) for (const id of namedBy(event)) ids.add(id);
+    await unlessNewer(async () => { for await (const event of client.events(row.runId)) for (const id of namedBy(event)) ids.add(id); });
     const bad: { sha256: string; how: string }[] = [];
     for (const sha256 of [...ids].slice(-MOST_ARTIFACTS)) {
       const how = await store.verify(sha256);

@@ -48,7 +48,7 @@ export const callPrepared: Fold<'CallPrepared'> = (state, { data, at }) => {
   };
   const next = { ...state, callSeq: Math.max(state.callSeq, data.callSeq), calls: { ...state.calls, [data.callId]: call } };
   return setStep(next, data.stepId, {
-    status: 'active', callId: data.callId, prepared: (step?.prepared ?? 0) + 1, prepareFailures: 0, ...(step?.edited ? { edited: { ...step.edited, fresh: false } } : {}),
+    status: 'active', callId: data.callId, prepared: (step?.prepared ?? 0) + 1, prepareFailures: 0, missing: undefined, ...(step?.edited ? { edited: { ...step.edited, fresh: false } } : {}),
   });
 };
 
@@ -136,12 +136,16 @@ export const toolCallUnknown: Fold<'ToolCallUnknown'> = (state, { data, at }) =>
   return { ...closed, cancel: { ...state.cancel, report } };
 };
 
+/** Looks in vain for a worker with the tool; anything else that is waited for tells that one was found. */
+const looked = (one: { missing?: number } | undefined, why: ErrorClass): number | undefined => (why === 'tool-missing' ? (one?.missing ?? 0) + 1 : undefined);
+
 export const retryScheduled: Fold<'RetryScheduled'> = (state, { data }) => {
   if (data.stepId !== undefined && !callOf(state, data.callId)) {
     const step = stepOf(state, data.stepId);
-    return setStep(state, data.stepId, { prepared: (step?.prepared ?? 0) + 1, prepareFailures: (step?.prepareFailures ?? 0) + 1, wakeAt: data.dueAt });
+    const missing = looked(step, data.class);
+    return setStep(state, data.stepId, { prepared: (step?.prepared ?? 0) + 1, prepareFailures: (step?.prepareFailures ?? 0) + (missing === undefined ? 1 : 0), missing, wakeAt: data.dueAt });
   }
-  return setCall(release(state, data.callId), data.callId, { phase: 'ready', dueAt: data.dueAt });
+  return setCall(release(state, data.callId), data.callId, { phase: 'ready', dueAt: data.dueAt, missing: looked(callOf(state, data.callId), data.class), lacks: data.lacks });
 };
 
 export const recoveryChecked: Fold<'RecoveryChecked'> = (state, { data, at }) => {
@@ -152,7 +156,7 @@ export const recoveryChecked: Fold<'RecoveryChecked'> = (state, { data, at }) =>
   // What comes after this look is claimed in the ledger that was looked at.
   const moves = data.incarnation !== undefined && data.decision !== 'wait';
   const ledger = moves ? { ledgerIncarnation: data.incarnation, ...(certain ? {} : { claimsLost: true as const }) } : {};
-  const seen = { gate: data.n, ...known, ...ledger, ...(data.fence === undefined ? {} : { takeOver: data.fence }), ...(data.absent === undefined ? {} : { absent: data.absent }) };
+  const seen = { gate: data.n, missing: data.missing ? (call.missing ?? 0) + 1 : undefined, ...known, ...ledger, ...(data.fence === undefined ? {} : { takeOver: data.fence }), ...(data.absent === undefined ? {} : { absent: data.absent }) };
   switch (data.decision) {
     case 'send':
     case 'retry': return setCall(release(state, data.callId), data.callId, { ...seen, phase: 'ready', dueAt: at });

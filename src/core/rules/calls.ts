@@ -14,7 +14,7 @@ import { refuseEdit } from './edits';
 import { withDoubt } from './forking';
 import { standIns } from './grants';
 import { CANCELLED, finalFailure, premiseChanged, succeeded } from './outcomes';
-import { backoffMs, mayRetry } from './retries';
+import { backoffMs, isToolMissing, lookForToolMs, mayRetry } from './retries';
 
 const PREPARE_ATTEMPTS = 5;
 /** Attempts that lost workers may cost a call beside its own. */
@@ -65,6 +65,10 @@ function prepareFailed(state: State, step: StepState, n: number, failure: Failur
   const stepId = step.id;
   const failures = step.prepareFailures + 1;
   if (failure.class === 'cancelled') return nothing;
+  if (isToolMissing(failure)) {
+    const delayMs = lookForToolMs(step.missing ?? 0);
+    return only([draft('RetryScheduled', { callId: `${stepId}#${n}`, stepId, attempt: n, class: failure.class, delayMs, dueAt: now + delayMs }, stepId)]);
+  }
   if (step.edited?.fresh && (!mayRetry(failure, false) || failures >= PREPARE_ATTEMPTS)) return refuseEdit(step, failure);
   if (!mayRetry(failure, false) || failures >= PREPARE_ATTEMPTS) return only([draft('StepFailed', { stepId, failure }, stepId)]);
   const delayMs = backoffMs(failure, failures, 1000, state.seed, `prepare:${stepId}#${n}`);
@@ -96,6 +100,7 @@ export function callReturned(state: State, callId: string, attempt: number, resu
 
 function failed(state: State, call: CallState, failure: Failure, sent: boolean, now: number): Draft[] {
   if (failure.class === 'cancelled' && !state.cancel) return [again(call, 'cancelled', 0, now)];
+  if (isToolMissing(failure) && !sent && mayWaitForTool(state, call, now)) return [again(call, failure.class, lookForToolMs(call.missing ?? 0), now)];
   const tool = toolOf(state, call.tool);
   // A worker that dies is seldom the call's fault, so that a reader gets more tries then; it still has an end.
   const limit = (tool?.maxAttempts ?? 1) + (failure.code === 'worker-lost' ? LOST_WORKERS : 0);
@@ -111,6 +116,9 @@ function failed(state: State, call: CallState, failure: Failure, sent: boolean, 
   if (call.unsure && failure.class !== 'business-refusal') return leftOpen(state, call, failure, sent);
   return finalFailure(call.callId, call.undoOf === undefined ? call.stepId : undefined, call.attempt, failure, sent);
 }
+
+/** A run that is being cancelled waits for a tool only to take an effect back, and no longer than for anything else. */
+const mayWaitForTool = ({ cancel }: State, { undoOf }: CallState, now: number): boolean => cancel === null || (undoOf !== undefined && now < cancel.deadline);
 
 /**
  * The gate lets a call be made again whose attempt had failed with an unknown outcome: it counts like every failure, is followed

@@ -12,7 +12,7 @@ import { NO_USAGE } from './budgets';
 import { artifactsOf } from './cancellation';
 import { CANCELLED } from './outcomes';
 import { checkPatch } from './planning';
-import { backoffMs, mayRetry } from './retries';
+import { backoffMs, lookForToolMs, mayRetry } from './retries';
 
 const MODEL_ATTEMPTS = 5;
 const MODEL_BACKOFF_MS = 1000;
@@ -21,6 +21,7 @@ export function modelReturned(state: State, callId: string, attempt: number, res
   const call = callOf(state, callId);
   if (!call || call.kind !== 'model' || call.attempt !== attempt || call.phase !== 'sent') return nothing;
   if (result.kind === 'busy') return only(turnedAway(state, call, result.retryAfterMs, now));
+  if (result.kind === 'no-tool') return only(withoutTools(state, call, result.lacks, now));
   if (result.kind === 'failed') return only(failed(state, call, result.failure, result.usage, now));
   const { usage, output } = result;
   const done = draft('ModelCallSucceeded', { callId, attempt, usage, text: result.text, ...(output ? { output } : {}) }, callId);
@@ -35,6 +36,15 @@ function turnedAway(state: State, { callId, attempt }: CallState, retryAfterMs: 
   const delayMs = Math.max(100, retryAfterMs);
   return [draft('RetryScheduled', { callId, attempt, class: 'rate-limited', delayMs, dueAt: now + delayMs }, callId)];
 }
+
+/** The worker lacks tools that the planner may ask for: what it would plan without them is not what the run began with. */
+function withoutTools(state: State, { callId, attempt, missing = 0 }: CallState, lacks: string[], now: number): Draft[] {
+  if (state.cancel) return [draft('ModelCallFailed', { callId, attempt, failure: CANCELLED, usage: NO_USAGE, final: true }, callId)];
+  const delayMs = lookForToolMs(missing);
+  return [draft('RetryScheduled', { callId, attempt, class: 'tool-missing', delayMs, dueAt: now + delayMs, lacks: lacks.slice(0, MOST_NAMED) }, callId)];
+}
+
+const MOST_NAMED = 8;
 
 function stepDone(call: CallState, result: Extract<ModelResult, { kind: 'succeeded' }>): Draft[] {
   const stepId = call.stepId ?? '';

@@ -11,12 +11,13 @@ import { mustBeSigned } from './authority';
 import { accepted, acceptedAsCalledBack } from './callbacks';
 import { countedAgain } from './calls';
 import { finalFailure, premiseChanged, succeeded } from './outcomes';
+import { lookForToolMs } from './retries';
 
 /** ms between two looks when nothing tells a better time. */
 const LOOK_AGAIN_MS = 1000;
 const STRAY_LOOK_MS = 5000;
 
-interface Verdict { decision: GateDecision; why: string; againAt?: number; absent?: number; unsure?: true }
+interface Verdict { decision: GateDecision; why: string; againAt?: number; absent?: number; unsure?: true; missing?: true }
 
 export function gateReturned(state: State, callId: string, n: number, seen: GateEvidence, now: number): Decision {
   const call = callOf(state, callId);
@@ -27,7 +28,7 @@ export function gateReturned(state: State, callId: string, n: number, seen: Gate
     callId, n, findings: findings(state, call, seen, verdict, now), decision: verdict.decision,
     ...(verdict.againAt === undefined ? {} : { againAt: verdict.againAt }),
     ...(fence === undefined ? {} : { fence }), ...(verdict.absent === undefined ? {} : { absent: verdict.absent }),
-    ...(verdict.unsure ? { unsure: verdict.unsure } : {}),
+    ...(verdict.unsure ? { unsure: verdict.unsure } : {}), ...(verdict.missing ? { missing: verdict.missing } : {}),
     ...(seen.incarnation === ledgerOf(state, call) ? {} : { incarnation: seen.incarnation }),
   }, callId);
   return only([checked, ...consequences(state, call, seen, verdict, now)]);
@@ -73,6 +74,7 @@ function judge(state: State, call: CallState, seen: GateEvidence, now: number): 
   const sameLedger = seen.incarnation === ledgerOf(state, call);
   const neverSent = sameLedger && !call.claimsLost && (ledger.state === 'none' || ledger.state === 'released');
   if (neverSent) return goOn(state, call, seen, 'send', now);
+  if (seen.lookUp.kind === 'no-tool' && couldTell(state, call)) return toolGone(state, call, seen.lookUp.why, now);
   if (ledger.state === 'dead' && ledger.ownerLives && !seen.honoursKey) return stray(state, call, now);
   const absent = judgeAbsence(state, call, seen, now);
   if (absent.decision === 'retry') return goOn(state, call, seen, 'retry', now);
@@ -92,6 +94,18 @@ function backed(state: State, { plain }: CallbackState, call: CallState): Verdic
   const why = unsigned ? `somebody has called back under the id of ${call.tool}, which only its outside should know`
     : `${call.tool} was accepted, since items of it have come, but how many there will be is not known`;
   return state.cancel ? { decision: 'stop', why } : { decision: 'ask-person', why };
+}
+
+/** Would its tool help to find out what became of the call? */
+function couldTell(state: State, { tool, undoOf }: CallState): boolean {
+  const pinned = toolOf(state, tool);
+  return pinned !== undefined && (pinned.honoursKey || (pinned.hasLookUp && undoOf === undefined));
+}
+
+/** No person is asked what a worker with the tool can find out: the run waits for one. */
+function toolGone(state: State, call: CallState, why: string, now: number): Verdict {
+  if (state.cancel && now >= state.cancel.deadline) return { decision: 'stop', why };
+  return { decision: 'wait', why, againAt: now + lookForToolMs(call.missing ?? 0), missing: true };
 }
 
 /** Someone is at it. In a run that is being cancelled the wait ends with the cancel deadline. */
@@ -117,7 +131,7 @@ function stray(state: State, call: CallState, now: number): Verdict {
 
 /** A claim was made and nothing is recorded: is it certain that nothing happened and that nothing will any more? */
 function judgeAbsence(state: State, call: CallState, seen: GateEvidence, now: number): Verdict {
-  if (seen.lookUp.kind === 'none' || seen.lookUp.kind === 'not-asked') return { decision: 'ask-person', why: `${call.tool} cannot be looked up` };
+  if (seen.lookUp.kind === 'none' || seen.lookUp.kind === 'not-asked' || seen.lookUp.kind === 'no-tool') return { decision: 'ask-person', why: `${call.tool} cannot be looked up` };
   if (seen.lookUp.kind === 'cannot-say') return { decision: 'ask-person', why: seen.lookUp.why };
   const { ledger } = seen;
   if (ledger.state !== 'dead' && ledger.state !== 'unknown') return judgeLost(state, call, now);

@@ -18,6 +18,14 @@ export function mayRetry(failure: Failure, withEffect: boolean): boolean {
   return TRANSIENT.has(failure.class) || (!withEffect && failure.class === 'unknown');
 }
 
+/** Nobody was asked: no worker that could make the call was found. That is no failure of the call, however long it lasts. */
+export const isToolMissing = ({ class: cls, code }: Failure): boolean => cls === 'tool-missing' && code === 'tool-missing';
+
+const MAX_LOOK_MS = 120_000;
+
+/** ms until the next look for a worker that has the tool, after so many in vain: soon at first, since another worker may be here. */
+export const lookForToolMs = (looks: number): number => Math.min(MAX_LOOK_MS, 1000 * 2 ** Math.min(20, looks));
+
 /** ms to wait before the next attempt: Retry-After when given (never shortened), else doubled from `baseMs` with jitter of a half. */
 export function backoffMs(failure: Failure, failures: number, baseMs: number, seed: string, position: string): number {
   const grown = Math.min(MAX_BACKOFF_MS, baseMs * 2 ** Math.min(20, Math.max(0, failures - 1)));

@@ -1,0 +1,1 @@
+module.exports = require('./tools.cjs').config('2.0.0');
