@@ -11,7 +11,8 @@ import { Admission } from './activities/admission';
 import { admitted } from './activities/admitted-model';
 import { makeModel } from './activities/model';
 import { childRuns } from './client/children';
-import { createClient } from './client/client';
+import { createClient, type LonghaulClient } from './client/client';
+import { heldUpByKeys } from './client/key-uses';
 import { temporalOf } from './client/temporal';
 import type { Config, HistoryLimits } from './config';
 import { ownerGone, ownerHere, ownerLives } from './adapters/claims/owner';
@@ -102,6 +103,7 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
     const worker = await Worker.create({ ...options(settings, encryption), connection, activities: hands, interceptors: { activity: [noting(notes)] } });
     // What a dead worker left is told before this one is up, so that nothing is sought at the dead one's queue any more.
     await Promise.race([reaper.first, sleep(REAP_MS, undefined, { ref: false })]);
+    void tellMissingKeys(stores, createClient({ stores, connection, encryption, namespace }), log);
     return { worker, mode: modeOf(settings), run: () => polling(worker, close), shutdown: () => worker.shutdown() };
   } catch (error) {
     await close();
@@ -124,6 +126,12 @@ async function prepared({ config, folder, stateDir, metrics, logFile, logLevel }
   const encryption = openEncryption({ stateDir, demanded: config.encryption });
   await selfTest(encryption);
   return { secrets, log, metrics: address, encryption };
+}
+
+/** Says once of open runs that they need payload keys which are not here. Such runs wait; nothing else does, this start neither. */
+async function tellMissingKeys({ journal }: Stores, client: LonghaulClient, log: Log): Promise<void> {
+  const held = await heldUpByKeys(journal, (runId) => client.execution(runId)).catch(() => new Map<string, string[]>());
+  for (const [kid, runs] of held) log.warn(`the payload key ${kid} is missing: open runs wait for it; put it back with longhaul keys import COPY`, { runs: runs.slice(0, 20), count: runs.length });
 }
 
 /** ms that a start waits for the first look at what dead workers left. */

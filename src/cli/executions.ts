@@ -10,13 +10,20 @@ import { distance } from './print';
 const ASK_MS = 3_000;
 const MOST = 50;
 
-/** Views of the open runs among `rows`, the first 50 of them, by run id; empty where Temporal cannot be asked. */
-export async function executionsOf(place: Place, rows: readonly RunRow[]): Promise<Map<string, ExecutionView>> {
+/**
+ * Views of the open runs among `rows`, the first 50 of them, by run id; empty where Temporal cannot be asked. `whole` reads their
+ * histories as well, for keys that are missing and have not been needed yet.
+ */
+export async function executionsOf(place: Place, rows: readonly RunRow[], { whole = false }: { whole?: boolean } = {}): Promise<Map<string, ExecutionView>> {
   const open = rows.filter((row) => !isOver(row)).slice(0, MOST);
   if (open.length === 0) return new Map();
   const ask = async (): Promise<Map<string, ExecutionView>> => {
     const client = await place.client();
-    return new Map(await Promise.all(open.map(async ({ runId }) => [runId, await client.execution(runId)] as const)));
+    return new Map(await Promise.all(open.map(async ({ runId }) => {
+      const view = await client.execution(runId);
+      const missingKey = view.missingKey ?? (whole ? (await client.missingKeys(runId))[0] ?? null : null);
+      return [runId, { ...view, missingKey }] as const;
+    })));
   };
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<Map<string, ExecutionView>>((resolve) => { timer = setTimeout(() => resolve(new Map()), ASK_MS); });

@@ -96,10 +96,7 @@ export function createClient(options: ClientOptions): LonghaulClient {
     cancel: (runId, reason, from) => message(runId, { kind: 'cancel', reason }, from),
     list: (query = {}) => listRuns(stores, query),
     inbox: () => inboxOf(stores),
-    show: async (runId) => {
-      const row = await rowOf(stores, runId);
-      return { row, state: await stateOf(stores, runId), below: await waitsBelow(stores, row) };
-    },
+    show: (runId) => shown(stores, runId),
     ...seenInTemporal(temporal),
     events: (runId, after) => eventsOf(stores, runId, after),
     watch: (runId, watching) => watchRun(stores, runId, watching),
@@ -121,6 +118,11 @@ function goingOn({ stores, secrets }: ClientOptions, temporal: () => Promise<Tem
       return forkRun(stores, temporal, runId, request);
     },
   };
+}
+
+async function shown(stores: ClientOptions['stores'], runId: string): ReturnType<LonghaulClient['show']> {
+  const row = await rowOf(stores, runId);
+  return { row, state: await stateOf(stores, runId), below: await waitsBelow(stores, row) };
 }
 
 /** What only Temporal can tell. */

@@ -44,17 +44,21 @@ export async function executionOf(temporal: Temporal, runId: string): Promise<Ex
 
 type Described = Awaited<ReturnType<ReturnType<Temporal['client']['workflow']['getHandle']>['describe']>>['raw'];
 
-/** What this place lacks of the keys that the description needs, and, where tasks fail, the whole history; else what a worker says that it lacked. */
+/**
+ * What a worker says that it lacked; else, where a description that cannot be read here or a task that is tried again hints at it,
+ * what this place lacks for the whole history.
+ */
 async function missingKeyOf(temporal: Temporal, runId: string, raw: Described): Promise<string | null> {
-  for (const kid of keysIn(raw)) if (!temporal.encryption.holds(kid)) return kid;
   for (const { lastFailure } of raw.pendingActivities ?? []) {
     const kid = missingKeyIn(lastFailure);
     if (kid !== null) return kid;
   }
-  if ((raw.pendingWorkflowTask?.attempt ?? 0) < 2) return null;
-  const newest = await newestTaskFailure(temporal, runId);
+  const again = (raw.pendingWorkflowTask?.attempt ?? 0) > 1;
+  const newest = again ? await newestTaskFailure(temporal, runId) : null;
   const said = newest && 'failure' in newest ? missingKeyIn(newest.failure) : null;
-  return said ?? (await missingKeysOf(temporal, runId))[0] ?? null;
+  if (said !== null) return said;
+  const hinted = again || [...keysIn(raw, { display: true })].some((kid) => !temporal.encryption.holds(kid));
+  return hinted ? (await missingKeysOf(temporal, runId))[0] ?? null : null;
 }
 
 /** PINNED, in Temporal's numbers. */

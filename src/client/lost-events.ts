@@ -8,8 +8,11 @@ import { isNotFound, type Temporal } from './temporal';
 /** What `append` and `open` answered, as far as it tells a version. */
 interface Told { kind?: string; version?: number; checkpoint?: { version?: number } | null; tail?: { seq?: number }[] }
 
-/** True when Temporal knows of events that are not in the journal any more; false also when Temporal knows nothing of the run. */
-export async function eventsLost(journal: JournalPort, { client }: Temporal, runId: string): Promise<boolean> {
+/**
+ * `yes` when Temporal knows of events that are not in the journal any more; `no` also when Temporal knows nothing of the run;
+ * the payload key that is missing when that cannot be read.
+ */
+export async function eventsLost(journal: JournalPort, { client }: Temporal, runId: string): Promise<'yes' | 'no' | { missingKey: string }> {
   const history = await client.workflow.getHandle(workflowIdOf(runId)).fetchHistory().catch((error: unknown) => {
     if (isNotFound(error)) return null;
     throw error;
@@ -18,11 +21,11 @@ export async function eventsLost(journal: JournalPort, { client }: Temporal, run
     event.markerRecordedEventAttributes?.details?.['result']?.payloads?.[0], event.activityTaskCompletedEventAttributes?.result?.payloads?.[0],
   ]);
   const read = await Promise.all(told.map((payload) => readPayload(client, payload)));
-  // Nobody can tell then. To believe a whole old copy would repeat effects; to doubt a whole new one only asks more.
-  if (read.some((one) => one && 'missing' in one)) return true;
   // The journal is read last: it may only have grown since.
   const known = Math.max(0, ...read.map((one) => (one && 'value' in one ? versionIn(one.value) : 0)));
-  return known > ((await journal.head(runId))?.version ?? 0);
+  if (known > ((await journal.head(runId))?.version ?? 0)) return 'yes';
+  const unread = read.find((one) => one && 'missing' in one);
+  return unread && 'missing' in unread ? { missingKey: unread.missing } : 'no';
 }
 
 function versionIn(value: unknown): number {

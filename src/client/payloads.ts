@@ -37,14 +37,14 @@ export function missingKeyIn(failure: ProtoFailure | null | undefined): string |
   return null;
 }
 
-/** Ids of the keys of all payloads anywhere in an answer of Temporal. */
-export function keysIn(answer: unknown): Set<string> {
+/** Ids of the keys of the payloads in a history that a worker has to read: all but summaries and details for the Web UI, unless `display`. */
+export function keysIn(answer: unknown, { display = false }: { display?: boolean } = {}): Set<string> {
   const found = new Set<string>();
   const look = (value: unknown): void => {
     if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return;
     const id = (value as Payload).metadata?.['encryption-key-id'];
     if (id instanceof Uint8Array) found.add(new TextDecoder().decode(id));
-    for (const member of Object.values(value)) look(member);
+    for (const [name, member] of Object.entries(value)) if (display || name !== 'userMetadata') look(member);
   };
   look(answer);
   return found;

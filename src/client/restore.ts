@@ -23,8 +23,10 @@ export async function restoreRun(stores: ClientStores, temporal: () => Promise<T
   // An execution that is ahead of the journal can never append again, so that it need not be forced.
   const lost = await eventsLost(stores.journal, server, runId);
   const there = await presentExecution(server, runId);
-  if (!force && !lost && there?.runs === true && there.epoch >= row.epoch) return awake(stores, server, row);
-  const { epoch, raised } = await stores.journal.raiseEpoch(runId, row.epoch, lost);
+  if (!force && typeof lost === 'object') return { kind: 'refused', code: 'missing-key', why: `Temporal's history of run ${runId} is encrypted with the payload key ${lost.missingKey}, which is not here: put it back with \`npx longhaul keys import COPY\`. If no copy is left, add --force: it goes on from the journal, and every call that may have been made is looked up or asked about.` };
+  if (!force && lost === 'no' && there?.runs === true && there.epoch >= row.epoch) return awake(stores, server, row);
+  // Where nobody can tell: to believe an old copy would repeat effects, to doubt a whole one only asks more.
+  const { epoch, raised } = await stores.journal.raiseEpoch(runId, row.epoch, lost !== 'no');
   if (!raised) return { kind: 'refused', code: 'overtaken', why: `Run ${runId} was restored by somebody else at the same time (epoch ${epoch}); look at it with \`npx longhaul runs show ${runId}\`.` };
   // The run's own queue: where it is said, else where Temporal had it last, else where it was accepted.
   const queue = taskQueue ?? there?.taskQueue ?? row.taskQueue ?? server.taskQueue;

@@ -115,7 +115,7 @@ export type RestoreAnswer =
   /** Its execution runs and had fallen behind its journal: it was told to read on. `over`: what it slept over. */
   | { kind: 'woken'; runId: string; over: string }
   /** `runs`: there is nothing to do; `over`: the run has ended; `overtaken`: somebody else restores it. */
-  | { kind: 'refused'; code: 'runs' | 'over' | 'overtaken'; why: string };
+  | { kind: 'refused'; code: 'runs' | 'over' | 'overtaken' | 'missing-key'; why: string };
 
 /** Something that the client was asked for cannot be had. `code` says what to do about it. */
 export class ClientError extends Error {

@@ -29,11 +29,12 @@ test('a worker tells Prometheus what the SDK counts, what runs wait for and whic
   for (let i = 0; i < 100 && rig.effects(doubtful).length === 0; i += 1) await sleep(100);
   await first.kill();
 
-  await rig.worker({ env: { LONGHAUL_METRICS: address } });
+  const second = await rig.worker();
   await rig.until(doubtful, (state) => Object.keys(state.decisions)[0]);
+  await second.kill();
+  await rig.worker({ env: { LONGHAUL_METRICS: address } });
   await expect(rig.worker({ env: { LONGHAUL_METRICS: address } })).rejects.toThrow(`Metrics cannot be served at ${address} (EADDRINUSE)`);
   let text = await scrape();
-  // The numbers are of the last look at the stores.
   for (let i = 0; i < 40 && value(text, 'longhaul_open_waits', 'kind="decision"') !== 1; i += 1) await sleep(500).then(async () => { text = await scrape(); });
   expect([value(text, 'longhaul_open_waits', 'kind="question"'), value(text, 'longhaul_open_waits', 'kind="decision"'), value(text, 'longhaul_open_runs', 'status="waiting"')]).toEqual([1, 1, 2]);
   expect(text).toContain('temporal_worker_start');

@@ -9,8 +9,8 @@ import { KnownSecrets, LEAST_CHARACTERS } from './known';
 import { readPrivately, readSecretsFile, SecretsFileError } from './secrets-file';
 
 const PREFIX = 'LONGHAUL_SECRET_';
-/** Keys of models and of Temporal: no tool is given these by us, but a provider may quote one. */
-const KEYS = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'LONGHAUL_MODEL_API_KEY', 'TEMPORAL_API_KEY'];
+/** Keys of models, of Temporal and of payloads: no tool is given these by us, but a provider may quote one. */
+const KEYS = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'LONGHAUL_MODEL_API_KEY', 'TEMPORAL_API_KEY', 'LONGHAUL_PAYLOAD_KEYS'];
 /** Variables that a tool may read by itself. */
 const CREDENTIAL = /(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY)$/i;
 
@@ -48,7 +48,7 @@ export function openSecrets({ config, folder, env }: { config: Pick<Config, 'sec
     const text = env[name] ?? '';
     if (!known.add(name.slice(PREFIX.length), text) && text !== '') notes.push(`The variable ${name} has fewer than ${LEAST_CHARACTERS} characters and is refused as a secret: use a longer one.`);
   }
-  for (const name of KEYS) known.add(name, env[name] ?? '');
+  for (const name of KEYS) for (const value of [env[name] ?? '', ...(env[name] ?? '').split(',')]) known.add(name, value.trim());
   for (const [name, text] of Object.entries(env)) if (CREDENTIAL.test(name) && looksStrong(text ?? '')) known.add(name, text ?? '');
   for (const text of [env['PGPASSWORD'], ...[env['LONGHAUL_DATABASE_URL'], config?.stores?.database].map(passwordOf)]) if (looksStrong(text ?? '')) known.add('LONGHAUL_DATABASE_URL', text ?? '');
   return { value, learn: (name) => void noteOf(name, value), known, notes };

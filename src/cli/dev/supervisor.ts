@@ -41,7 +41,7 @@ export async function supervise(place: Place, wishes: Wishes): Promise<Supervise
   const { stateDir } = place;
   const loaded = await place.config();
   const { on, keys } = await place.encryption({ make: true });
-  if (on) wishes.say(`Payloads in Temporal are encrypted with key ${keys.newest()?.kid} (${keys.source}).`);
+  if (on) wishes.say(`Payloads in Temporal are encrypted with key ${keys.newest()?.kid} (${keys.source}); the Web UI shows them with \`npx longhaul codec-server\`.`);
   await claimFolder(stateDir, { mode: wishes.mode, configFile: loaded.file, taskQueue: place.taskQueue });
   const stops: (() => Promise<void>)[] = [async () => leaveFolder(stateDir)];
   let stopping: Promise<void> | undefined;
