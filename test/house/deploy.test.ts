@@ -5,8 +5,6 @@ import path from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { programOf } from '../../src/cli/program';
 
-/** Of the stores for many hosts. */
-const PENDING = ['LONGHAUL_DATABASE_URL', 'LONGHAUL_ARTIFACTS'];
 const root = path.join(__dirname, '..', '..');
 const read = (name: string): string => readFileSync(path.join(root, 'deploy', name), 'utf8');
 
@@ -43,7 +41,7 @@ test('the Compose file names its services, its files and our variables rightly',
   for (const [name, { build, environment, depends_on: needs = {}, volumes = [] }] of Object.entries(compose.services)) {
     expect([name, (Array.isArray(needs) ? needs : Object.keys(needs)).filter((one) => !services.includes(one))]).toEqual([name, []]);
     if (build) expect(existsSync(path.join(root, build.dockerfile))).toBe(true);
-    expect([name, Object.keys(environment).filter((one) => /^(LONGHAUL|TEMPORAL)_/.test(one) && !known.has(one) && !PENDING.includes(one))]).toEqual([name, []]);
+    expect([name, Object.keys(environment).filter((one) => /^(LONGHAUL|TEMPORAL)_/.test(one) && !known.has(one))]).toEqual([name, []]);
     for (const volume of volumes) expect([volume, /^\$|^[a-z0-9-]+:/.test(volume)]).toEqual([volume, true]);
   }
 });
@@ -63,7 +61,7 @@ test('the Kubernetes file is whole: names, labels, volumes and secrets fit, comm
   expect(faultOfWords(containers[0]!.args!)).toBeNull();
   const known = variablesOfSources();
   const variables = [...Object.keys(documents[0]!.data!), ...containers[0]!.env!.map(({ name }) => name)].filter((name) => /^(LONGHAUL|TEMPORAL)_/.test(name));
-  expect(variables.filter((name) => !known.has(name) && !PENDING.includes(name))).toEqual([]);
+  expect(variables.filter((name) => !known.has(name))).toEqual([]);
   // The secret as the file's own instructions make it.
   for (const { valueFrom: { secretKeyRef } } of containers[0]!.env!) expect(read('kubernetes.yaml')).toContain(`--from-literal=${secretKeyRef.key}=`);
 });
