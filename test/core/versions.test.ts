@@ -32,14 +32,16 @@ test('I9 an event is taken from schema to schema, each step once; one of this sc
   expect(atDoor(event)).toBe(event);
 });
 
-test.each([
+const NEWER: [string, () => unknown][] = [
   ['an event of a newer schema', () => atDoor(written(EVENT_SCHEMA + 1))],
   ['an event of a type that is not known', () => atDoor(written(EVENT_SCHEMA, 'EventOfTheFuture'))],
   ['an event that is called like a member of every object', () => atDoor(written(EVENT_SCHEMA, '__proto__'))],
   ['a newer law', () => knownLaw('run-1', LAW + 1)],
   ['a state that follows a newer law', () => knownState({ ...given({ steps: [toolStep('a', 'read')] }).state, law: LAW + 1 })],
   ['a state of another version', () => knownState({ ...given({ steps: [toolStep('a', 'read')] }).state, v: 99 })],
-])('R9.2 %s is refused by an error that says what was met and what to do', (_what, read) => {
+];
+
+test.each(NEWER)('R9.2 %s is refused by an error that says what was met and what to do', (_what, read) => {
   expect(read).toThrow(NewerBuild);
   expect(read).toThrow(/run-1.*start a worker of the .*build/i);
 });
@@ -68,7 +70,7 @@ test('R9.2 a run is never taken back: what is newer of the two stays, and a run 
   expect(migrationOf({ ...state, end: { status: 'completed', outcome: 'full', summary: '' } }, offer)).toBeNull();
 });
 
-test('R9.1 the law is pinned with the run: what `open` said holds, whatever the build that replays it knows', () => {
+test('R9.1 the law is pinned with the run: what open has said holds, whatever the build that replays it knows', () => {
   const { state } = given({ steps: [toolStep('a', 'read')] });
   expect(state.law).toBe(1);
 });

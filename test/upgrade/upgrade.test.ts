@@ -109,6 +109,10 @@ test('R9.2 without deployment versions: a history of the first build goes on und
   const asked = await begin('order', 'plain');
   await old.stop();
   const before = await at.written('order');
+  const looked = await at.cli(['migrate', '--dry-run', '--json', 'order'], { build: builds.careless });
+  expect([looked.code, JSON.parse(looked.stdout)]).toEqual([1, expect.objectContaining({ runId: 'order', verdict: 'refused', why: expect.stringMatching(/^Its history does not replay: event \d+: /) })]);
+  const fits = await at.cli(['migrate', '--dry-run', '--json', 'order'], { build: builds.second });
+  expect([fits.code, JSON.parse(fits.stdout), fits.stderr]).toEqual([0, expect.objectContaining({ verdict: 'as-is' }), expect.stringContaining('Histories replayed: 1.')]);
   const careless = await at.worker(['--task-queue', 'plain'], { build: builds.careless });
   const sent = await at.cli(['approvals', 'approve', asked, '--message-id', 'ok'], { build: builds.careless });
   expect([sent.code, sent.stderr]).toEqual([1, expect.stringContaining('No worker has answered for run order')]);
@@ -118,3 +122,21 @@ test('R9.2 without deployment versions: a history of the first build goes on und
   expect([await end('order'), effects('order')]).toEqual(['1 of 1 steps done.', ['send@1']]);
   await second.stop();
 }, 300_000);
+
+test('R9.2 where a build that is too old is made current all the same, the run waits at its door, untouched, and goes on once the newer build is current again', async () => {
+  const third = { build: builds.third };
+  const three = await at.worker(crew('forced', 'b3'), third);
+  const asked = await begin('forced', 'forced', third);
+  const one = await at.worker(crew('forced', 'b1', '--current', '--force'));
+  await approve(asked, third);
+  // The generation that would begin on the old build fails its workflow task: nothing of it comes into the journal.
+  await sleep(10_000);
+  const before = await types('forced');
+  expect([before.includes('ApprovalGranted'), before.includes('ToolCallRequested'), effects('forced')]).toEqual([true, false, []]);
+  expect((await at.cli(['runs', 'show', 'forced'])).stderr).toContain('is newer than this build');
+  const again = await at.worker(crew('forced', 'b3', '--current'), third);
+  expect([await end('forced'), effects('forced')]).toEqual(['All 1 steps done, by the second law.', ['send@1']]);
+  await all(one, three, again);
+}, 300_000);
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });
