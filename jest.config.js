@@ -14,7 +14,7 @@ const swc = {
 module.exports = {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
-  testMatch: ['<rootDir>/test/{core,crash,replay,contract,workflow,e2e,house,cluster,upgrade}/**/*.test.ts'],
+  testMatch: ['<rootDir>/test/{core,crash,replay,contract,workflow,e2e,house,cluster,upgrade,disaster}/**/*.test.ts'],
   transform: { '^.+\\.(ts|mts|mjs|js)$': ['@swc/jest', swc] },
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
   setupFilesAfterEnv: ['<rootDir>/scripts/jest/limits.js'],

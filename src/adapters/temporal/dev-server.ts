@@ -24,6 +24,8 @@ export interface DevServerOptions {
   logFile?: string;
   /** Ports to try when none are kept; 0 means any free one. Default 7233 and 8233. */
   usualPorts?: { port: number; uiPort: number };
+  /** Arguments beside those of temporal-dev.yml, e.g. values of the dynamic configuration. */
+  extra?: readonly string[];
   /** How long the server may take until it is healthy, in ms; default 30,000. */
   readyTimeoutMs?: number;
   /** How long a stop may take before SIGKILL, in ms; default 8,000. */
@@ -64,6 +66,7 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
     ip: '127.0.0.1',
     logFile: path.join(stateDir, 'temporal.log'),
     usualPorts: { port: 7233, uiPort: 8233 },
+    extra: [],
     readyTimeoutMs: 30_000,
     stopGraceMs: 8_000,
     ...options,
@@ -99,7 +102,7 @@ async function startNew(settings: Settings): Promise<DevServer> {
   for (let attempt = 1; ; attempt += 1) {
     const chosen = await choosePorts(settings.stateDir, settings.usualPorts, settings.ip);
     notes.push(...chosen.notes);
-    const args = devCommand({ ip: settings.ip, ...chosen.ports, dbFile });
+    const args = [...devCommand({ ip: settings.ip, ...chosen.ports, dbFile }), ...settings.extra];
     const child = spawnLogged(settings.binary, args, { logFile: settings.logFile, cwd: settings.stateDir });
     try {
       await recordAndWait(settings, chosen.ports.port, child);
