@@ -29,7 +29,7 @@ import { policyOf, tablePolicy } from './adapters/policy/table';
 import { openSecrets, type Secrets } from './adapters/secrets/sources';
 import { openStores, storesAt, type Stores } from './adapters/stores/open-stores';
 import { checkSearchAttributes } from './adapters/temporal/search-attributes';
-import { modelToolSpec, toolConcurrency } from './adapters/tools/define-tool';
+import { inputSchema, modelToolSpec, toolConcurrency } from './adapters/tools/define-tool';
 import { installGroupNote } from './adapters/tools/groups';
 import { isolatedEnv, withIsolation } from './adapters/tools/isolated';
 import { TASK_QUEUE } from './messages';
@@ -181,7 +181,7 @@ async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores
     ...stores, keys, mode,
     policy: config.policy ?? tablePolicy({ name: 'built-in', rules: [] }), policyOf,
     agents, tools: withIsolation(tools, { file: settings.configFile, env: isolatedEnv(process.env, config.secrets) }),
-    admission, concurrencyOf: toolConcurrency,
+    admission, concurrencyOf: toolConcurrency, inputSchema,
     service: serviceResolver(config, stateDir),
     secret: secrets.value,
     resources: config.resources ?? {},

@@ -1,5 +1,6 @@
 // What the hands are given by the composition root: the stores, the tools and agents of the configuration, and this
 // process's own facts. Interfaces only; no activity reaches for anything that does not stand here.
+import type { Json } from '../core/canonical';
 import type { AgentManifest, RunSpec } from '../core/run';
 import type { ToolCall, ToolDefinition } from '../ports/tool';
 import type { Asked } from '../core/wire';
@@ -33,6 +34,8 @@ export interface HandsDeps {
   agents: ReadonlyMap<string, KnownAgent>;
   /** By contract, `name@major`. */
   tools: ReadonlyMap<string, ToolDefinition>;
+  /** JSON schema of a tool's arguments; any object where its validator has none. */
+  inputSchema(tool: ToolDefinition): Json;
   /** Caps and breakers of this worker, by tool and by model provider. */
   admission: Admission;
   /** Most calls of a tool at once in this worker. */

@@ -13,6 +13,7 @@ import { watched } from './heartbeat';
 import { makeOpen } from './open';
 import { makePrepare } from './prepare';
 import { makeVerify } from './proofs';
+import { makeTerms } from './terms';
 import type { Hands } from './types';
 
 export type { HandsDeps } from './deps';
@@ -29,6 +30,7 @@ export function makeHands(given: HandsDeps): Hands {
     read: quiet(makeRead(deps)),
     append: quiet(makeAppend(deps)),
     verify: quiet(makeVerify(deps)),
+    terms: guardedHand(makeTerms(deps)),
     model: guardedHand((asked) => watched(({ signal }) => deps.model(fromWire('model', asked), { signal }), { timeoutMs: MODEL_MS })),
     prepare: guardedHand((asked) => prepare(fromWire('prepare', asked))),
     call: guardedHand((asked) => call(fromWire('call', asked))),

@@ -10,13 +10,14 @@ import type { PrepareNeed, PrepareResult } from '../core/world';
 import { redactText } from '../ports/redaction';
 import type { PolicyPort } from '../ports/policy';
 import type { ToolCall, ToolDefinition } from '../ports/tool';
-import { boundArgs, editedArgs, parsedArgs } from './arguments';
+import { boundArgs, parsedArgs } from './arguments';
 import type { HandsDeps } from './deps';
 import { failureOf } from './failures';
 import { refuseSecrets } from './guard';
 import { watched } from './heartbeat';
 import { storeOutput } from './outputs';
 import { makePolicy } from './pinned-policy';
+import { editedFor } from './terms';
 import { inputRefOf, toolCallOf, toolOf } from './tool-call';
 
 /** Bytes of a preview that are kept. */
@@ -38,7 +39,7 @@ export function makePrepare(deps: HandsDeps): (asked: Asked<PrepareNeed>) => Pro
 async function prepared(deps: HandsDeps, decide: PolicyPort['decide'], asked: Asked<PrepareNeed>, signal: AbortSignal): Promise<PrepareResult> {
   const { need, runId } = asked;
   const tool = toolOf(deps, need.tool, need.version);
-  const bound = need.edited ? await editedArgs(deps.artifacts, need.call, (sha256) => deps.journal.refersTo(runId, sha256)) : await boundArgs(deps.artifacts, need.call, false);
+  const bound = need.edited ? await editedFor(deps, tool, need.call, runId) : await boundArgs(deps.artifacts, need.call, false);
   refuseSecrets(bound.args);
   const args = await parsedArgs(deps.artifacts, tool, bound.args, deps.secret);
   const inputRef = await inputRefOf(deps, runId);

@@ -3,7 +3,7 @@
 import type { ForkOrder, FreshRun, Migration } from '../core/commands';
 import type { RunEvent } from '../core/events';
 import type { Checked, May } from '../core/proof';
-import type { RunInput } from '../core/run';
+import type { Output, RunInput } from '../core/run';
 import type { State } from '../core/state';
 import type { CallNeed, CallResult, CheckpointResult, CollectNeed, CollectResult, GateEvidence, GateNeed, ModelNeed, ModelResult, PrepareNeed, PrepareResult } from '../core/world';
 import type { AppendAnswer, AppendRequest } from '../core/append';
@@ -29,12 +29,16 @@ export type OpenAnswer = { worker: WorkerFacts } & (
 /** Which events of a callback are put together. */
 export type CollectRequest = { runId: string } & Pick<CollectNeed, 'callbackId' | 'since' | 'count' | 'expect' | 'child'>;
 
+/** Arguments that a person writes about a call of this tool: in place of its own, or as the bounds of an approval for later calls. */
+export type TermsRequest = { runId: string; tool: string; version: string } & ({ args: Output } | { where: Record<string, string> });
+
 /** The activities by their names in history. */
 export interface Hands {
   open(input: RunInput): Promise<OpenAnswer>;
   read(request: { runId: string; after: number }): Promise<{ events: RunEvent[]; more: boolean }>;
   append(request: AppendRequest): Promise<AppendAnswer>;
   verify(request: { token: string; use: May }): Promise<Checked>;
+  terms(request: TermsRequest): Promise<{ fault: string | null }>;
   model(asked: Wire<ModelNeed>): Promise<ModelResult>;
   prepare(asked: Wire<PrepareNeed>): Promise<PrepareResult>;
   call(asked: Wire<CallNeed>): Promise<CallResult>;

@@ -44,8 +44,8 @@ export type Command =
   | { type: 'TimerFired'; name: string; dueAt: number }
   | { type: 'CollectReturned'; callbackId: string; /** Number of the look at a child run. */ n?: number; result: CollectResult }
   | { type: 'CheckpointReturned'; result: CheckpointResult }
-  /** `checked`: what a hand found out about the token that came with the message. */
-  | { type: 'Message'; message: Message; checked?: Checked }
+  /** What hands found out: `checked` about the token that came with the message, `fault` in what it says about arguments. */
+  | { type: 'Message'; message: Message; checked?: Checked; fault?: string }
   | { type: 'Cancel'; actor: Actor; reason: string }
   | { type: 'Malformed'; messageId: string; why: string; actor: Actor };
 

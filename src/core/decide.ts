@@ -65,7 +65,7 @@ function malformed(state: State, { messageId, why, actor }: Extract<Command, { t
 /** Digest of what a message says, without who sent it and when. */
 export const contentOf = (message: Message): string => digestOf(message.body);
 
-function received(state: State, { message: given, checked }: Extract<Command, { type: 'Message' }>, now: number): Decision {
+function received(state: State, { message: given, checked, fault }: Extract<Command, { type: 'Message' }>, now: number): Decision {
   const before = state.remembered.find((one) => one.id === given.messageId);
   if (before) return { events: [], answer: before.digest === contentOf(given) ? before.answer : answer('refused', 'This message id was used before with other content; send a new message under a new id.') };
   if (state.end) return { events: [], answer: answer('closed', `The run is ${state.end.status}: ${state.end.summary}`.slice(0, 500)) };
@@ -73,9 +73,9 @@ function received(state: State, { message: given, checked }: Extract<Command, { 
   if (refused) return refuse(message.messageId, message.actor, refused.kind, refused.text);
   const { body } = message;
   switch (body.kind) {
-    case 'approve': return approve(state, message, body, now);
+    case 'approve': return approve(state, message, body, now, fault);
     case 'reject': return reject(state, message, body.approvalId, body.reason, now);
-    case 'edit': return edit(state, message, body.approvalId, body.args, now);
+    case 'edit': return edit(state, message, body.approvalId, body.args, now, fault);
     case 'revoke': return revoke(state, message, body.grantId);
     case 'answer': return answerQuestion(state, message, body.questionId, body.answer, now);
     case 'callback': return receive(state, message, body, now);

@@ -4,7 +4,7 @@
 import { allHandlersFinished, ApplicationFailure, CancellationScope, CancelledFailure, condition, workflowInfo } from '@temporalio/workflow';
 import type { OpenAnswer } from '../activities/types';
 import { canonical } from '../core/canonical';
-import { isOver } from '../core/lookups';
+import { entryOf, isOver } from '../core/lookups';
 import type { RunInput } from '../core/run';
 import type { State } from '../core/state';
 import { pageOf } from '../core/summary';
@@ -26,8 +26,8 @@ export type RunEnd =
 
 export async function agentRun(input: RunInput): Promise<RunEnd> {
   const inbox = new Inbox();
-  const desk: Desk = { full: () => false, woken: false, look: () => null };
-  const native = registerHandlers(inbox, desk);
+  const desk: Desk = { full: () => false, woken: false, look: () => null, toolOf: () => null };
+  const native = registerHandlers(input.runId, inbox, desk);
   return CancellationScope.nonCancellable(() => conduct(input, inbox, desk, native));
 }
 
@@ -42,6 +42,7 @@ async function conduct(input: RunInput, inbox: Inbox, desk: Desk, native: { canc
   const display = new Display(opened.worker.searchAttributes);
   const rolling = new Rolling(opened.worker.limits, inbox, flights);
   desk.full = () => rolling.full();
+  desk.toolOf = (approvalId) => entryOf(pump.state.approvals, approvalId)?.binding ?? null;
   desk.look = () => ({ version: pump.state.version, canonical: canonical(pump.state), page: pageOf(pump.state) });
 
   let asked = false;

@@ -6,7 +6,7 @@ import { sha256Hex } from '../core/canonical';
 import type { Actor } from '../core/run';
 import { faultOfMessage, MESSAGE, messageFromSignal, PLAIN_SIGNALS, WAKE, type Message, type MessageAnswer } from '../messages';
 import type { Inbox } from './inbox';
-import { checkedToken } from './verify';
+import { look as lookAt } from './verify';
 
 /** Where a message came from when nobody says. */
 const TEMPORAL: Actor = { id: 'temporal', via: 'temporal', assurance: 'claimed' };
@@ -25,16 +25,20 @@ export interface Desk {
   woken: boolean;
   /** The published state as canonical text, and its page for people; null before the journal is open. */
   look(): { version: number; canonical: string; page: string } | null;
+  /** The tool of the call that an open approval is about. */
+  toolOf(approvalId: string): { tool: string; version: string } | null;
 }
 
 /** Registers every handler. Native cancel becomes a Cancel command; the answer tells whether one was received. */
-export function registerHandlers(inbox: Inbox, desk: Desk): { cancelled: boolean } {
+export function registerHandlers(runId: string, inbox: Inbox, desk: Desk): { cancelled: boolean } {
   let signals = 0;
   /** Signals carry no id of their own: their number in this execution is one, and a re-run of a lost task counts alike. */
   const signalId = (): string => `signal-${workflowInfo().runId}-${++signals}`;
   const malformed = (messageId: string, why: string): void => void inbox.submit({ type: 'Malformed', messageId, why, actor: TEMPORAL });
-  const submit = ({ token, ...message }: Message): Promise<MessageAnswer | null> =>
-    (token === undefined ? inbox.submit({ type: 'Message', message }) : inbox.submitChecked(message, checkedToken(message, token)));
+  const submit = ({ token, ...message }: Message): Promise<MessageAnswer | null> => {
+    const found = lookAt(message, token, runId, desk.toolOf('approvalId' in message.body ? message.body.approvalId : ''));
+    return found ? inbox.submitSeen(message, found) : inbox.submit({ type: 'Message', message });
+  };
   const hear = (message: Message, messageId: string): void => {
     const fault = faultOfMessage(message);
     if (fault) malformed(messageId, fault);

@@ -8,7 +8,7 @@ import { NEWER } from '../core/versions/door';
 const cancellationType = 'WAIT_CANCELLATION_COMPLETED' as const;
 
 /** A local activity of 1 s, 2 s over all: what is slower must not hold the workflow task. */
-export const quick = proxyLocalActivities<Pick<Hands, 'open' | 'read' | 'append' | 'verify'>>({
+export const quick = proxyLocalActivities<Pick<Hands, 'open' | 'read' | 'append' | 'verify' | 'terms'>>({
   startToCloseTimeout: '1s', scheduleToCloseTimeout: '2s', cancellationType,
   retry: { maximumAttempts: 2, initialInterval: '100ms', nonRetryableErrorTypes: [NEWER] },
 });
@@ -18,7 +18,7 @@ const endless: ActivityOptions = {
   startToCloseTimeout: '15s', cancellationType,
   retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' },
 };
-export const patient = proxyActivities<Pick<Hands, 'open' | 'read' | 'append' | 'collect' | 'verify' | 'cancelSelf'>>(endless);
+export const patient = proxyActivities<Pick<Hands, 'open' | 'read' | 'append' | 'collect' | 'verify' | 'terms' | 'cancelSelf'>>(endless);
 
 /** The gate only looks, so it looks again after a lost worker. */
 export const looking = proxyActivities<Pick<Hands, 'gate'>>({ ...endless, startToCloseTimeout: '2m', heartbeatTimeout: '10s' });

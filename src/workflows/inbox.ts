@@ -1,16 +1,16 @@
 // The one inbox of a run: commands from messages, timers and activities, each with the promise of its answer.
 // Handlers reach it before the journal is open; the pump alone takes from it. Decides nothing.
-// A message whose token is still being looked at keeps its place in line: nothing that came later, no deadline either, goes before it.
+// A message that is still being looked at keeps its place in line: nothing that came later, no deadline either, goes before it.
 import { condition } from '@temporalio/workflow';
 import type { Answer, Command } from '../core/commands';
 import type { Message } from '../core/message';
-import type { Checked } from '../core/proof';
+import type { Seen } from './verify';
 
 export interface Entry {
   command: Command;
   /** The need that this command answers. */
   needId?: string;
-  /** Its token is being looked at. */
+  /** It is being looked at. */
   open?: boolean;
   answer(given: Answer): void;
 }
@@ -29,19 +29,19 @@ export class Inbox {
     });
   }
 
-  /** The same for a message, once it is known what its token says. */
-  submitChecked(message: Message, found: Promise<Checked>): Promise<Answer> {
+  /** The same for a message, once hands have looked at it. */
+  submitSeen(message: Message, found: Promise<Seen>): Promise<Answer> {
     return new Promise((resolve) => {
       const entry: Entry = { command: { type: 'Message', message }, open: true, answer: resolve };
       this.waiting.push(entry);
-      void found.then((checked) => {
-        entry.command = { type: 'Message', message, checked };
+      void found.then((seen) => {
+        entry.command = { type: 'Message', message, ...seen };
         entry.open = false;
       });
     });
   }
 
-  /** True while the token of a waiting message is being looked at. */
+  /** True while a waiting message is being looked at. */
   get open(): boolean {
     return this.waiting.some((entry) => entry.open);
   }

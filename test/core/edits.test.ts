@@ -1,4 +1,5 @@
 // Promises of rules/edits: a person who changes the arguments of a call gets a new call with a new key, checked and asked anew.
+import type { Command } from '../../src/core/commands';
 import { digestOf } from '../../src/core/canonical';
 import { asks, given, prepared, said, saw, evidence, returned, succeeded, toolStep, type GivenRun } from '../../src/testing/scenario';
 
@@ -48,6 +49,19 @@ test('the edited arguments are asked about under the policy that they fall under
   const boss = asks({ approval: { quorum: 1, approvers: ['boss'], ownerMay: false, rule: 'large' } });
   const run = again(edit(asked()), { of: 'less' }, { policy: boss }).then('CallPrepared', 'ApprovalRequested');
   run.when(said('ann', { kind: 'approve', approvalId: idOf(run) })).thenHears('refused');
+});
+
+const faultyEdit = (run: GivenRun): Command => ({ ...said('ann', { kind: 'edit', approvalId: idOf(run), args: { value: {} } }) as Extract<Command, { type: 'Message' }>, fault: 'of: a text is needed.' });
+
+test('arguments in which a hand has found a fault are refused at once, the same to everybody, and the approval stays as it is', () => {
+  const run = asked();
+  const faulty = faultyEdit(run);
+  const refused = run.when(faulty).then('MessageRejected').thenHears('refused');
+  expect([refused.answers[0]?.text, refused.state.approvals]).toEqual([`of: a text is needed. ${idOf(run)} is open as before.`, run.state.approvals]);
+  expect(refused.when(faulty).events).toEqual([]);
+  // Who may not decide learns nothing about the arguments.
+  const stranger = asked(asks({ approval: { quorum: 1, approvers: ['boss'], ownerMay: false, rule: 'boss' } }));
+  expect(stranger.when(faultyEdit(stranger)).answers[0]?.text).toContain('may not decide');
 });
 
 test('edited arguments that do not fit are refused with the reason, and the call is asked for as it was', () => {

@@ -1,4 +1,5 @@
 // Promises of rules/grants: an approval for a kind of call covers that kind, that person's say, that time, and no more.
+import type { Command } from '../../src/core/commands';
 import { faultOfMessage } from '../../src/messages';
 import type { GrantTerms } from '../../src/core/message';
 import { fitsTerms } from '../../src/core/rules/grants';
@@ -53,6 +54,12 @@ test.each<[unknown, Record<string, string>, boolean]>([
   [{ file: { path: 'out/a' } }, { 'file.path': 'out/*' }, true], [{}, { to: 'ann' }, false], [{ to: ['ann'] }, { to: 'ann' }, false], [{ to: { $artifact: {} } }, { to: '*' }, false], ['text', { to: '*' }, false],
 ])('arguments %j under the terms %j: %s', (args, where, fit) => {
   expect(fitsTerms(args as never, where)).toBe(fit);
+});
+
+test('an approval with terms in which a hand has found a fault approves nothing', () => {
+  const run = given({ steps: [toolStep('s', 'pay')] }).when(prepared('s', { of: 's' }, { policy: asks() }));
+  const approvalId = Object.keys(run.state.approvals)[0] ?? '';
+  run.when({ ...said('ann', { kind: 'approve', approvalId, grant: { where: { off: 'x' } } }) as Extract<Command, { type: 'Message' }>, fault: 'pay has no argument off.' }).then('MessageRejected').thenHears('refused');
 });
 
 test('irreversible calls are approved one by one, unless policy allows a grant; nor does a grant cover them later', () => {

@@ -87,8 +87,11 @@ test('R10.1 an edit says at once whether the arguments fit, and the edited call 
   await begin('edited', [write('e', 'e/1')]);
   const [first] = await waits('edited', 'approval');
   const bad = await here.run(['approvals', 'edit', 'edited', '--args', '{"path":"e/2","text":"far too long for this tool"}', '--as', 'ann']);
-  expect([bad.code, bad.stderr]).toEqual([1, expect.stringMatching(/EditRefused.*do not fit write: text/)]);
-  const second = await until('it is asked for anew', async () => (await rowOf('edited')).waits.find(({ waitId }) => waitId !== first?.waitId)?.waitId);
+  expect([bad.code, bad.stderr]).toEqual([1, expect.stringMatching(/do not fit write: text.*is open as before/)]);
+  const misspelt = await here.run(['approvals', 'edit', 'edited', '--args', '{"path":"e/2","text":"short","mode":"w"}', '--as', 'ann']);
+  expect([misspelt.code, misspelt.stderr]).toEqual([1, expect.stringMatching(/knows? no mode|mode/)]);
+  const second = first?.waitId ?? '';
+  expect((await rowOf('edited')).waits.map(({ waitId }) => waitId)).toEqual([second]);
   writeFileSync(file('args.json'), '{"path":"e/2","text":"short"}');
   const good = await here.run(['approvals', 'edit', second, '--args', '@args.json', '--as', 'ann']);
   expect([good.code, good.stderr]).toEqual([0, expect.stringContaining('Edited by ann')]);
@@ -103,6 +106,8 @@ test('R10.1 an approval for the rest of the run is shown with how to end it, her
   await begin('granted', [write('a', 'out/a'), write('b', 'out/b', ['a']), write('c', 'elsewhere/c', ['b'])]);
   const [first] = await waits('granted', 'approval');
   expect((await here.run(['approvals', 'approve', first?.waitId ?? '', '--for', '2h'])).code).toBe(2);
+  const nowhere = await here.run(['approvals', 'approve', first?.waitId ?? '', '--rest-of-run', '--where', 'pth=out/*', '--as', 'ann']);
+  expect([nowhere.code, nowhere.stderr]).toEqual([1, expect.stringMatching(/write has no argument pth.*Its arguments are path, text.*is open as before/)]);
   const given = await here.run(['approvals', 'approve', first?.waitId ?? '', '--rest-of-run', '--for', '2h', '--where', 'path=out/*', '--as', 'ann']);
   const grantId = /approvals revoke (g-[0-9a-f]+)/.exec(given.stderr)?.[1] ?? '';
   expect([given.code, grantId]).toEqual([0, expect.stringMatching(/^g-/)]);

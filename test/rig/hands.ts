@@ -12,7 +12,7 @@ import { ownerGone, ownerHere, ownerLives } from '../../src/adapters/claims/owne
 import { openKeyring } from '../../src/adapters/keys/keyring';
 import { policyOf, tablePolicy } from '../../src/adapters/policy/table';
 import { openStores } from '../../src/adapters/stores/open-stores';
-import { defineTool, toolConcurrency } from '../../src/adapters/tools/define-tool';
+import { defineTool, inputSchema, toolConcurrency } from '../../src/adapters/tools/define-tool';
 import { canonical, digestOf, type Json } from '../../src/core/canonical';
 import { ToolError } from '../../src/core/failure';
 import { callIdOf, callKey, contractOf, majorOf } from '../../src/core/keys';
@@ -60,7 +60,7 @@ export async function handsOver(tools: ToolDefinition[], over: Partial<HandsDeps
   const secrets: Record<string, string> = { key: 'canary-0451' };
   const deps: HandsDeps = {
     ...stores, ledger: requesting(stores), keys: openKeyring(folder), mode: 'dev',
-    policy: tablePolicy({ name: 'test', rules: [] }), policyOf, agents: new Map(), tools: new Map(tools.map((tool) => [contractOf(tool.name, tool.version), tool])), concurrencyOf: toolConcurrency, admission: new Admission(),
+    policy: tablePolicy({ name: 'test', rules: [] }), policyOf, agents: new Map(), tools: new Map(tools.map((tool) => [contractOf(tool.name, tool.version), tool])), concurrencyOf: toolConcurrency, inputSchema, admission: new Admission(),
     service: (name) => `http://127.0.0.1/${name}`,
     secret: (name) => {
       const value = secrets[name];

@@ -1,7 +1,7 @@
 // People and their decisions on the real server: edits, grants, quorums, deadlines, reminders, many at once. The worker is killed
 // where that matters; each decision counts once and reaches its own call.
 import { createClient } from '../../src/client/client';
-import { canonical } from '../../src/core/canonical';
+import { canonical, type Json } from '../../src/core/canonical';
 import type { EventOf, EventType, RunEvent } from '../../src/core/events';
 import type { Actor } from '../../src/core/run';
 import { MESSAGE, workflowIdOf, type Message, type MessageAnswer, type MessageBody } from '../../src/messages';
@@ -26,15 +26,19 @@ const done = async (runId: string): Promise<RunEvent[]> => {
 test('R10.1 edited arguments are checked by the worker, have a key of their own, and go out once; bad ones change nothing', async () => {
   const runId = await rig.run({ plan: plan(step('asked', 'go')) });
   const first = await approvalOf(runId);
-  expect(await rig.send(runId, { kind: 'edit', approvalId: first, args: { value: { text: 5 } } })).toMatchObject({ kind: 'done' });
-  const second = await approvalOf(runId, [first]);
-  expect(await rig.send(runId, { kind: 'approve', approvalId: first })).toMatchObject({ kind: 'expired' });
-  await rig.send(runId, { kind: 'edit', approvalId: second, args: { value: { text: 'go slowly' } } });
+  const bad: [Json, string][] = [[{ text: 5 }, 'text: '], [{}, 'text: '], [{ text: 'go', texd: 'x' }, 'knows no texd'], [{ text: { $from: 'look.text' } }, '$from'], [{ text: { $secret: 'nobody-set-it' } }, 'nobody-set-it'], [['go'], 'object']];
+  for (const [value, why] of bad) {
+    const answer = await rig.send(runId, { kind: 'edit', approvalId: first, args: { value } });
+    expect([value, answer.kind, answer.text]).toEqual([value, 'refused', expect.stringContaining(why)]);
+    expect(answer.text).toContain(`${first} is open as before`);
+  }
+  expect(Object.keys((await rig.state(runId)).approvals)).toEqual([first]);
+  await rig.send(runId, { kind: 'edit', approvalId: first, args: { value: { text: 'go slowly' } } });
   const events = await done(runId);
-  expect(of(events, 'EditRefused')).toMatchObject([{ stepId: 'asked', failure: { class: 'argument', message: expect.stringContaining('text') as unknown } }]);
-  expect(of(events, 'CallPrepared').map(({ edited }) => edited?.by.id)).toEqual([undefined, undefined, 'ann']);
-  expect(new Set(of(events, 'CallPrepared').map(({ key }) => key)).size).toBe(3);
-  expect(rig.effects(runId)).toMatchObject([{ text: 'go slowly', key: of(events, 'CallPrepared')[2]?.key }]);
+  expect([of(events, 'EditRefused'), of(events, 'MessageRejected').length]).toEqual([[], bad.length]);
+  expect(of(events, 'CallPrepared').map(({ edited }) => edited?.by.id)).toEqual([undefined, 'ann']);
+  expect(new Set(of(events, 'CallPrepared').map(({ key }) => key)).size).toBe(2);
+  expect(rig.effects(runId)).toMatchObject([{ text: 'go slowly', key: of(events, 'CallPrepared')[1]?.key }]);
 });
 
 test('R10.1 an edit falls under the policy of what was edited: denied, or for other people to approve', async () => {
@@ -53,6 +57,9 @@ test('R10.1 an edit falls under the policy of what was edited: denied, or for ot
 test('R10.1 an approval for the rest of the run: later calls go without a question, each naming the grant, until it is revoked', async () => {
   const runId = await rig.run({ plan: plan(step('a', 'one'), step('b', 'two', { dependsOn: ['a'] }), step('c', 'three', { dependsOn: ['b'] }), { id: 'ask', title: 'Ask', dependsOn: ['c'], action: { type: 'question', question: 'Go on?' } }, step('d', 'four', { dependsOn: ['ask'] })) });
   const first = await approvalOf(runId);
+  const nonsense = await rig.send(runId, { kind: 'approve', approvalId: first, grant: { where: { text: 't*', path: 'out/*' } } });
+  expect([nonsense.kind, nonsense.text]).toEqual(['refused', expect.stringMatching(new RegExp(`asked has no argument path, .*Its arguments are text, .*${first} is open as before`))]);
+  expect([(await rig.state(runId)).grants ?? [], texts(runId)]).toEqual([[], []]);
   expect(await rig.send(runId, { kind: 'approve', approvalId: first, grant: { where: { text: 't*' } } })).toMatchObject({ kind: 'granted', text: expect.stringContaining('revoke g-') as unknown });
   const questionId = await rig.until(runId, (state) => Object.keys(state.questions)[0]);
   expect(texts(runId)).toEqual(['one', 'two', 'three']);

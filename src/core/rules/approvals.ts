@@ -53,7 +53,8 @@ export function notOpen(state: State, message: Message, id: string, what: string
   return refuse(message.messageId, message.actor, 'unknown', `This run has no ${what} ${id}.`);
 }
 
-export function approve(state: State, message: Message, { approvalId, grant }: { approvalId: string; grant?: GrantTerms }, now: number): Decision {
+/** @param fault what a hand found in the terms of the grant: nothing is approved with terms that no call fits. */
+export function approve(state: State, message: Message, { approvalId, grant }: { approvalId: string; grant?: GrantTerms }, now: number, fault?: string): Decision {
   const { messageId, actor } = message;
   const approval = entryOf(state.approvals, approvalId);
   if (!approval) return notOpen(state, message, approvalId, 'open approval');
@@ -62,6 +63,7 @@ export function approve(state: State, message: Message, { approvalId, grant }: {
   if (!inTime(approval.expiresAt, message, now)) {
     return refuse(messageId, actor, 'expired', `The approval expired at ${iso(approval.expiresAt)}; nothing is executed.`);
   }
+  if (fault !== undefined) return refuse(messageId, actor, 'refused', `${fault} ${approvalId} is open as before.`);
   const { callId, rule } = approval;
   if (approval.granted.some((one) => one.id === actor.id)) {
     return refuse(messageId, actor, 'already-decided', `${actor.id} has approved this already; ${rule.quorum} different people must.`);

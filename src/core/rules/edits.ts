@@ -10,7 +10,8 @@ import type { State, StepState } from '../state';
 import { inTime, notOpen } from './approvals';
 import { mayNot } from './grants';
 
-export function edit(state: State, message: Message, approvalId: string, args: Output, now: number): Decision {
+/** @param fault what a hand found in the arguments: they are refused at once, and the approval stays as it is. */
+export function edit(state: State, message: Message, approvalId: string, args: Output, now: number, fault?: string): Decision {
   const { messageId, actor } = message;
   const approval = entryOf(state.approvals, approvalId);
   if (!approval) return notOpen(state, message, approvalId, 'open approval');
@@ -18,6 +19,7 @@ export function edit(state: State, message: Message, approvalId: string, args: O
   // Whoever asked for the run may say what it shall do; another person then decides.
   if (no && actor.id !== state.owner.id) return refuse(messageId, actor, 'refused', no);
   if (!inTime(approval.expiresAt, message, now)) return refuse(messageId, actor, 'expired', 'The approval has expired; nothing is executed.');
+  if (fault !== undefined) return refuse(messageId, actor, 'refused', `${fault} ${approvalId} is open as before.`);
   const { callId, stepId } = approval;
   return {
     events: [
