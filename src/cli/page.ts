@@ -5,20 +5,14 @@ import { isSettled } from '../core/lookups';
 import type { RunRow, WaitRow } from '../core/row';
 import { wordsOfGrant } from '../core/rules/grants';
 import type { State, StepState } from '../core/state';
+import { commandDoes, forWhom, thenWords } from '../core/waits';
 import type { LedgerRow } from '../ports/ledger';
+import { redactText } from '../ports/redaction';
 import { keyBack, restoreCommand } from './executions';
 import { budgetWords, command, count, distance, line, time } from './print';
 import { verdictLines, type Look } from './verdicts';
 
 const MARKS: Record<StepState['status'], string> = { pending: '[ ]', active: '[>]', done: '[x]', failed: '[!]', skipped: '[-]' };
-
-const THEN: Record<string, string> = {
-  'cancel-run': 'the run is cancelled', 'fail-step': 'the step fails', 'ask-again': 'it is asked again', escalate: 'somebody else is asked',
-  continue: 'it goes on with the default', 'goes on': 'it goes on by itself', nothing: 'nothing by itself',
-};
-
-/** What happens at the end of a wait, in words. */
-export const thenWords = (then: string): string => THEN[then] ?? then;
 
 /** Who did something, and how far that is proved: `claimed` is nobody's word but the sender's, a token is the word of who made it. */
 export function actorName({ id, assurance, proof }: { id: string; assurance: string; proof?: { kid: string; iss: string } }): string {
@@ -29,12 +23,14 @@ export function actorName({ id, assurance, proof }: { id: string; assurance: str
 export function waitLines(wait: WaitRow): string[] {
   return [
     `  ${pc.bold(`waits for ${line(wait.what, 200)}`)}`,
-    `    for whom     ${wait.who.length > 0 ? wait.who.join(', ') : 'anyone who may reach this run'}`,
+    ...(wait.args === undefined ? [] : [`    with         ${redactText(wait.args)}`]),
+    `    for whom     ${forWhom(wait)}`,
     ...(wait.risk ? [`    effect       ${wait.risk}`] : []),
     `    until        ${wait.until === null ? 'no end' : `${time(wait.until)} (${distance(wait.until)})`}${wait.reminded ? `, reminded ${count(wait.reminded, 'time')}` : ''}`,
-    `    what then    ${thenWords(wait.then)}`,
+    `    what then    ${thenWords(wait)}`,
     ...(wait.kind === 'approval' ? [`    look         ${command(`longhaul approvals show ${wait.waitId}`)}`] : []),
-    `    decide       ${command(wait.command)}`,
+    `    ${commandDoes(wait).padEnd(12)} ${command(wait.command)}`,
+    ...(wait.or ?? []).map((other) => `    or           ${command(other)}`),
   ];
 }
 

@@ -11,15 +11,26 @@ export interface WaitRow {
   what: string;
   /** Who may answer; empty means anyone. */
   who: string[];
+  /** Who may not, whatever "who" says: the person who asked for the run. */
+  not?: string;
+  /** How many people must approve, where that is more than one, and who has. */
+  quorum?: number;
+  granted?: string[];
   /** ms since the epoch, or null when nothing ends the wait. */
   until: number | null;
   /** What happens then, e.g. `cancel-run`. */
   then: string;
-  /** The exact command that decides it, without the leading `npx`. */
+  /** Who is asked then, or the default that the run goes on with. */
+  next?: string;
+  /** The exact command that decides it, without the leading `npx`; words in capitals are to be filled in. */
   command: string;
+  /** Other commands that decide it. */
+  or?: string[];
   since: number;
   /** What the call does to the outside, where a call is asked about. */
   risk?: Effect;
+  /** Its arguments, as one line. */
+  args?: string;
   /** Reminders so far. */
   reminded?: number;
   /** The run whose end is awaited. What that run waits for is shown below this. */

@@ -2,6 +2,10 @@
 import { stripVTControlCharacters } from 'node:util';
 import { amount, budgetWords, count, duration } from '../../src/cli/print';
 import { tellEvent as tell } from '../../src/cli/tell';
+import { budgetOf } from '../../src/cli/options';
+import { initialState } from '../../src/core/initial';
+import type { Budget } from '../../src/core/run';
+import { waitsOf } from '../../src/core/waits';
 import type { EventData, EventType, RunEvent } from '../../src/core/events';
 
 /** Colours are on where the environment says so (a terminal, CI): the words are what counts here. */
@@ -31,6 +35,19 @@ test('what somebody only claims to be is shown as unauthenticated', () => {
 test('a call of no tokens names none', () => {
   const told = (tokens: number): string => tellEvent(event('ModelCallSucceeded', { callId: 'c1', attempt: 1, usage: { calls: 1, tokens, microUsd: 0, failures: 0 } }), 200);
   expect([told(0), told(1)]).toEqual([expect.not.stringContaining('token'), expect.stringMatching(/c1 1 token$/)]);
+});
+
+test('the command beside a used-up budget names each kind as --budget takes it', () => {
+  const fields: (keyof Budget)[] = ['microUsd', 'wallMs', 'tokens'];
+  const [wait] = waitsOf({ ...initialState('r'), version: 1, exhausted: fields });
+  expect(wait).toMatchObject({ what: 'more budget: usd, wall, tokens used up', command: 'longhaul runs extend r --budget usd=DOLLARS,wall=TIME,tokens=N' });
+  const filled = wait?.command.replace('DOLLARS', '2').replace('TIME', '30m').replace('N', '500') ?? '';
+  expect(budgetOf(filled.split('--budget ')[1] ?? '')).toEqual({ microUsd: 2_000_000, wallMs: 1_800_000, tokens: 500 });
+});
+
+test('no command beside a wait holds a sign that a shell would act on', () => {
+  const state = { ...initialState('r'), version: 1, blocked: { why: 'w', failure: { class: 'unknown' as const, code: 'x', message: 'x' }, steps: ['s'] }, decisions: { d: { decisionId: 'd', callId: 'c1', tool: 't', why: 'w', askedAt: 0 } } };
+  for (const { command, or = [] } of waitsOf(state)) for (const one of [command, ...or]) expect(one).toMatch(/^longhaul [A-Za-z0-9 ._-]+$/);
 });
 
 test.each([

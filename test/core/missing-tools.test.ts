@@ -1,7 +1,7 @@
 // A run is pinned to the major versions of its tools. Where no worker has one of them nothing has failed: the run says what it needs,
 // looks for a worker ever more seldom, and goes on by itself. Nothing of it counts against a limit.
 import type { Failure } from '../../src/core/failure';
-import { waitsOf } from '../../src/core/summary';
+import { waitsOf } from '../../src/core/waits';
 import { evidence, given, modelSaid, prepared, proposes, returned, saw, succeeded, toolStep, cancelled } from '../../src/testing/scenario';
 
 const failure: Failure = { class: 'tool-missing', code: 'tool-missing', message: 'This worker does not have the tool read@1.' };

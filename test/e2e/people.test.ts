@@ -65,7 +65,7 @@ test('the inbox shows all open waits of all runs by end, age and risk, each with
   expect(idsOf(await inbox('--for', 'mallory'))).toEqual([low?.waitId, asks?.waitId]);
   const { stdout, stderr } = await here.run(['inbox']);
   expect(stderr).toBe('3 open waits.\n');
-  expect(stdout).toMatch(new RegExp(`${high?.waitId} +approval of pay \\(Pay it\\)\\n +approval · irreversible · asked .* · until in (1 h|60 min), then the run is cancelled · for ann, bob\\n +run high: Goal of high\\n +npx longhaul approvals approve ${high?.waitId}`));
+  expect(stdout).toMatch(new RegExp(`${high?.waitId} +approval of pay \\(Pay it\\)\\n +approval · irreversible · asked .* · until in (1 h|\\d+ min), then the run is cancelled · for ann, bob; 2 people must approve, so far nobody has\\n +with \\{"amount":3\\}\\n +run high: Goal of high\\n +npx longhaul approvals approve ${high?.waitId}`));
   expect(stdout).toContain(`npx longhaul answer ${asks?.waitId} TEXT`);
 });
 

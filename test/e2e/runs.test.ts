@@ -51,7 +51,7 @@ describe('a run that waits', () => {
 
   test('R10.7 its page in Temporal says the same', async () => {
     const { stdout } = await here.run(['temporal', 'workflow', 'metadata', '--workflow-id', 'run/waits']);
-    for (const said of ['approval of publish', 'who: anyone', 'until: 20', 'then: cancel-run', 'npx longhaul approvals approve a-', '[x]']) expect(stdout).toContain(said);
+    for (const said of ['approval of publish', 'for whom: anyone', 'until: 20', 'what then: the run is cancelled', 'npx longhaul approvals approve a-', '[x]']) expect(stdout).toContain(said);
   });
 
   test('Ctrl-C while watching detaches, says so, and the run goes on', async () => {

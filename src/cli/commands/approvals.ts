@@ -3,13 +3,14 @@
 import type { Command } from 'commander';
 import type { EventOf, RunEvent } from '../../core/events';
 import type { Output } from '../../core/run';
+import { forWhom, thenWords } from '../../core/waits';
 import { shownArgs } from '../../core/sensitive';
 import { act } from '../act';
 import { decide } from '../decisions';
 import { EXIT, Stop } from '../exit';
 import { deciding, reading, saidIn, type CommonOptions, type DeciderOptions } from '../options';
 import { outputOf } from '../outputs';
-import { actorName, thenWords, waitLines } from '../page';
+import { actorName, waitLines } from '../page';
 import type { Place } from '../place';
 import { data, distance, json, line, say, table, time } from '../print';
 import { addApprovalsAct } from './approvals-act';
@@ -19,7 +20,7 @@ function openRows(rows: Open[], options: CommonOptions, nothing: string): void {
   if (options.json) return rows.forEach(jsonOf);
   if (rows.length === 0) return say(nothing);
   table(['ID', 'KIND', 'RUN', 'WHAT', 'WHO', 'UNTIL', 'THEN'], rows.map(({ run, wait }) => [
-    wait.waitId, wait.kind, run.runId, line(wait.what, 60), wait.who.join(', ') || 'anyone', wait.until === null ? 'no end' : distance(wait.until), thenWords(wait.then),
+    wait.waitId, wait.kind, run.runId, line(wait.what, 60), forWhom(wait), wait.until === null ? 'no end' : distance(wait.until), thenWords(wait),
   ]));
 }
 

@@ -3,9 +3,10 @@
 import { Option, type Command } from 'commander';
 import type { RunRow, WaitRow } from '../../core/row';
 import type { Effect } from '../../core/run';
+import { forWhom, thenWords } from '../../core/waits';
+import { redactText } from '../../ports/redaction';
 import { act } from '../act';
 import { reading, type CommonOptions } from '../options';
-import { thenWords } from '../page';
 import type { Place } from '../place';
 import { command, count, data, distance, json, line, say } from '../print';
 
@@ -22,12 +23,15 @@ const ORDERS = {
   risk: (a: Open, b: Open) => riskOf(a) - riskOf(b),
 } satisfies Record<string, (a: Open, b: Open) => number>;
 
+/** Is this something that the person may decide, and has not yet? */
+const mayDecide = ({ who, not, granted = [] }: WaitRow, name: string): boolean => name !== not && !granted.includes(name) && (who.length === 0 || who.includes(name));
+
 interface InboxOptions extends CommonOptions { sort: keyof typeof ORDERS; kind?: WaitRow['kind'][]; risk?: Effect[]; for?: string }
 
 async function inbox(place: Place, options: InboxOptions): Promise<void> {
   const all = await (await place.client()).inbox();
   const wanted = all.filter(({ wait }) => (!options.kind || options.kind.includes(wait.kind)) && (!options.risk || (wait.risk !== undefined && options.risk.includes(wait.risk)))
-    && (options.for === undefined || wait.who.length === 0 || wait.who.includes(options.for)));
+    && (options.for === undefined || mayDecide(wait, options.for)));
   const rows = wanted.sort(ORDERS[options.sort]);
   if (options.json) return rows.forEach(jsonOf);
   if (rows.length === 0) return say(all.length === 0 ? 'Nobody is asked for anything.' : `Nothing like that is open; ${count(all.length, 'other wait')} ${all.length === 1 ? 'is' : 'are'}.`);
@@ -41,13 +45,16 @@ export function jsonOf({ run, wait }: Open): void {
 }
 
 function block({ run, wait }: Open): string {
-  const until = wait.until === null ? 'no end' : `until ${distance(wait.until)}, then ${thenWords(wait.then)}`;
+  const until = wait.until === null ? 'no end' : `until ${distance(wait.until)}, then ${thenWords(wait)}`;
   const reminded = wait.reminded ? `, reminded ${wait.reminded}×` : '';
   return [
     `${wait.waitId}  ${line(wait.what, 100)}`,
-    `    ${[wait.kind, ...(wait.risk ? [wait.risk] : []), `asked ${distance(wait.since)}${reminded}`, until, `for ${wait.who.join(', ') || 'anyone'}`].join(' · ')}`,
+    `    ${[wait.kind, ...(wait.risk ? [wait.risk] : []), `asked ${distance(wait.since)}${reminded}`, until, `for ${forWhom(wait)}`].join(' · ')}`,
+    ...(wait.args === undefined ? [] : [`    with ${redactText(wait.args)}`]),
     `    run ${run.runId}: ${line(run.title, 80)}`,
     `    ${command(wait.command)}`,
+    // How to reject stands on the page of the approval, where one looks before deciding.
+    ...(wait.kind === 'approval' ? [] : (wait.or ?? []).map((other) => `    ${command(other)}`)),
   ].join('\n');
 }
 
