@@ -1,12 +1,17 @@
 // Registry of changes in the order of the conductor's commands. Each entry says why it came, since which version, and when it
 // may go; `patched()` is called with an id from here and nowhere else. The law is not patched: it has versions of its own
-// (core/versions). Empty until a released version has written histories.
+// (core/versions).
 import { patched } from '@temporalio/workflow';
 import type { Change } from '../core/versions/change';
 
 export interface Patch extends Change { id: string }
 
-export const PATCHES: readonly Patch[] = [];
+export const PATCHES: readonly Patch[] = [
+  {
+    id: 'terms', why: 'Edited arguments and the bounds of a grant are held against the schema of the tool before the law hears of them.',
+    since: '0.1.0', until: 'The corpus of 0.1.0 was recorded anew before its release, so that no history goes the old way.',
+  },
+];
 
 /** Does this execution go the new way of a patch? One that began before it keeps the old way. Call it once at the top of a step. */
 export function goesBy(id: string): boolean {
