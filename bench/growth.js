@@ -14,7 +14,7 @@ const { createClient, defineAgent, defineConfig, defineTool, openStores, tablePo
 /** Turns that one figure is taken from, at the beginning and at the end. */
 const BLOCK = 1_000;
 /** In how many turns of either end the worker is killed, while the model is thinking. */
-const KILLS = [20, 60, 100, 140, 180];
+const KILLS = [60, 80, 100, 120, 140];
 const OWNER = { id: 'bench', via: 'client', assurance: 'local-user' };
 const LIMITS = { turn: 1.1, fresh: 1.1, checkpoint: 1.2, input: 1.1, history: 1.05, resume: 1.5 };
 
@@ -22,7 +22,7 @@ const config = defineConfig({
   agents: [defineAgent({ name: 'long', version: '1.0.0', planner: 'model', prompts: { system: 'Write a line a turn.' } })],
   tools: [defineTool({
     name: 'write', version: '1.0.0', description: 'writes a line', effect: 'manual', honoursKey: true, input: z.object({ n: z.number() }),
-    execute: async ({ n }) => ({ n, line: `line ${n} `.repeat(20) }),
+    execute: async ({ n }) => ({ n, line: `line ${String(n).padStart(6, '0')} `.repeat(20) }),
   })],
   policy: tablePolicy({ name: 'bench', rules: [{ name: 'free', tool: 'write', decision: 'allow' }] }),
 });
@@ -59,7 +59,7 @@ class Model {
     }
     this.turn += 1;
     this.inputs.push(Buffer.byteLength(JSON.stringify(request.messages)));
-    return this.turn > this.turns ? { text: 'All lines are written.' } : { calls: [{ tool: 'write', args: { n: this.turn } }] };
+    return this.turn > this.turns ? { text: 'All lines are written.' } : { calls: [{ id: `call_${String(this.turn).padStart(6, '0')}`, tool: 'write', args: { n: 1_000_000 + this.turn } }] };
   };
   next() {
     return new Promise((resolve) => { this.asked = resolve; });
@@ -123,8 +123,9 @@ async function measure(bench, turns) {
     [`bytes of a checkpoint, turn 1,000 and ${turns}`, at(BLOCK), at(turns), LIMITS.checkpoint],
     [`bytes told to the model, turn 1,000 and ${turns}`, part(long.inputs, (BLOCK - 50) / long.inputs.length, (BLOCK + 50) / long.inputs.length), part(long.inputs, 0.99, 1), LIMITS.input],
     ['bytes of history a full generation, first and last fifth', part(perTurn, 0, 0.2), part(perTurn, 0.8, 1), LIMITS.history],
-    [`ms from a new worker being up to the model's next call, turns to 180 and from ${turns}`, resume(0, 180), resume(turns, Infinity), LIMITS.resume],
+    [`ms from a new worker being up to the model's next call, near turn 100 and from ${turns}`, resume(0, 200), resume(turns, Infinity), LIMITS.resume],
   ];
+  say(`each resume, turn: ms: ${long.resumes.map(({ turn, ms }) => `${turn}: ${ms}`).join(', ')}`);
   say(`${turns + 240} turns in ${Math.round(long.seconds)} s, ${long.effects} effects, ${histories.length + 1} generations, ${sizes.length} checkpoints, ${long.resumes.length} kills`);
   return { rows, wrong: long.effects === turns + 240 ? [] : [`${turns + 240} effects were due, ${long.effects} are in the journal`] };
 }
