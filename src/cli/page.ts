@@ -56,6 +56,7 @@ export function pageOfRun(row: RunRow, state: State, { lost = null, missingKey =
     `  status       ${pc.bold(row.status)}${row.outcome ? ` (${row.outcome})` : ''}: ${line(row.detail, 200)}`,
     `  times        accepted ${time(row.createdAt)}, last event ${distance(row.updatedAt)}`,
     `  epoch        ${row.epoch}, ${count(row.version, 'event')}`,
+    ...(state.version > 0 ? [`  pinned       build ${state.pins.build}, law ${state.law}, event schema ${state.pins.eventSchema}, ${state.pins.model ?? 'no model'}`] : []),
     ...(state.pins.mode === 'production' ? ['  mode         production: who decides about a manual or irreversible effect signs'] : []),
   ];
   lines.push(...forkLines(state));

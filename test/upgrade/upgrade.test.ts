@@ -134,9 +134,11 @@ test('R9.2 where a build that is too old is made current all the same, the run w
   const before = await types('forced');
   expect([before.includes('ApprovalGranted'), before.includes('ToolCallRequested'), effects('forced')]).toEqual([true, false, []]);
   expect((await at.cli(['runs', 'show', 'forced'])).stderr).toContain('is newer than this build');
-  const again = await at.worker(crew('forced', 'b3', '--current'), third);
+  const restarted = await at.worker(crew('forced', 'b3', '--current'), third);
+  expect(restarted.words()).toContain('forced b3 was current before b1 took its place');
+  const again = await at.worker(crew('forced', 'b3', '--current', '--force'), third);
   expect([await end('forced'), effects('forced')]).toEqual(['All 1 steps done, by the second law.', ['send@1']]);
-  await all(one, three, again);
+  await all(one, three, restarted, again);
 }, 300_000);
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });

@@ -26,6 +26,20 @@ export async function currentBuild({ workflowService }: Connection, namespace: s
   }
 }
 
+/** DRAINING and DRAINED, in Temporal's numbers. */
+const REPLACED: ReadonlySet<unknown> = new Set([4, 5]);
+
+/** Was this version current, until another took its place? */
+export async function wasReplaced({ workflowService }: Connection, namespace: string, { name, buildId }: DeploymentVersion): Promise<boolean> {
+  try {
+    const { workerDeploymentVersionInfo } = await workflowService.describeWorkerDeploymentVersion({ namespace, deploymentVersion: { deploymentName: name, buildId } });
+    return REPLACED.has(workerDeploymentVersionInfo?.status);
+  } catch (error) {
+    if (isCode(error, NOT_FOUND)) return false;
+    throw error;
+  }
+}
+
 /**
  * Makes a version current: runs begin on it from now on, and older ones move to it when they continue as new. Asks again for
  * `forMs` while the server does not know the version. Throws what the server says then.

@@ -56,8 +56,8 @@ async function show(place: Place, runId: string, options: CommonOptions): Promis
   const looks = Object.keys(state.decisions).length > 0 ? await looksIn(client.events(runId)) : new Map<string, Look>();
   const views = await executionsOf(place, [row], { whole: true });
   if (!options.json) return data(pageOfRun(row, state, { lost: lostWords(row, views.get(runId)), missingKey: missingKeyWords(row, views.get(runId)), ledger: await (await place.stores()).ledger.byRun(runId), looks, below }));
-  const { approvals, questions, decisions, steps, plan, artifacts, facts, budget, spent, end } = state;
-  json({ ...row, ...executionIn(views, row), plan: { ...plan, steps }, approvals, questions, decisions, looks: Object.fromEntries(looks), artifacts, facts, budget, spent, end, below: below.map(({ run, wait }) => ({ ...wait, runId: run.runId })) });
+  const { approvals, questions, decisions, steps, plan, artifacts, facts, budget, spent, end, law, pins, agent } = state;
+  json({ ...row, ...executionIn(views, row), pins: { ...pins, law, tools: agent.tools.map(({ name, version }) => `${name}@${version}`) }, plan: { ...plan, steps }, approvals, questions, decisions, looks: Object.fromEntries(looks), artifacts, facts, budget, spent, end, below: below.map(({ run, wait }) => ({ ...wait, runId: run.runId })) });
 }
 
 interface WatchOptions extends CommonOptions { after: string; stay?: boolean }

@@ -78,12 +78,14 @@ function versionOf({ deployment, buildId, current }: WorkerOptions, buildName: (
  * is done, with the sentence that says so. Throws Stop when it may not become current.
  */
 async function turnOf(place: Place, version: DeploymentVersion, { current, force }: WorkerOptions): Promise<() => Promise<string>> {
-  const { currentBuild, makeCurrent } = await import('../../adapters/temporal/deployment');
+  const { currentBuild, makeCurrent, wasReplaced } = await import('../../adapters/temporal/deployment');
   const { connection, at } = await place.connection();
   const now = await currentBuild(connection, at.namespace, version.name);
   const { name, buildId } = version;
   if (now === buildId) return async () => `${name} ${buildId} is the current version.`;
   if (now !== null && !current) return async () => `Runs begin on ${name} ${now}, the current version; this one takes none before it is made current: start it with --current, or npx longhaul temporal worker deployment set-current-version --deployment-name ${name} --build-id ${buildId}`;
+  // A worker of the version before that is started again must not take the deployment back.
+  if (now !== null && !force && await wasReplaced(connection, at.namespace, version)) return async () => `${name} ${buildId} was current before ${now} took its place, and keeps the runs that are pinned to it; to go back to it, start it with --current --force.`;
   if (!force) await refuseIfBehind(place, version);
   return async () => {
     await makeCurrent(connection, at.namespace, version);
@@ -116,7 +118,7 @@ export function addWorker(program: Command): void {
     .option('--deployment <name>', 'Worker Deployment that this build is a version of: runs stay on the version they began with, and move when they continue as new')
     .option('--build-id <id>', 'id of the version (default: the version of longhaul with the digest of its sources)')
     .option('--current', 'make this the version on which runs begin, once it polls (the first version of a deployment always is)')
-    .option('--force', 'make it current although open runs need a newer build: they wait')
+    .option('--force', 'make it current although open runs need a newer build (they wait then), or although it was replaced before')
     .option('--production', 'runs that begin here take signed decisions only about manual and irreversible effects (also: mode in the configuration, LONGHAUL_MODE=production)')
     .option('--callbacks <port>', 'take callbacks over HTTP on this port of 127.0.0.1; 0 for any free one (`dev` does so by itself)')
     .option('--metrics <host:port>', 'serve metrics for Prometheus there, e.g. 127.0.0.1:9464 (also: LONGHAUL_METRICS)')

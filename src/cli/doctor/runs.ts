@@ -41,7 +41,7 @@ export const executions: Check = async (place) => {
     const view = await client.execution(row.runId);
     const lost = lostWords(row, view);
     if (lost !== null) found.push(...wrong(`run ${row.runId}`, `it is ${row.status}, and its execution is ${lost}: nothing runs it`, `npx ${restoreCommand(row.runId)}`));
-    else found.push(...waits(row), ...await keyless(client, row, view) ?? await stuck(place, row, view), ...asleep(row, await client.sleeps(row, view)));
+    else found.push(...waits(row), ...await keyless(client, row, view) ?? await stuck(place, row, view), ...asleep(row, await unlessNewer(() => client.sleeps(row, view))));
   }
   return found;
 };

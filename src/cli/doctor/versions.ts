@@ -1,6 +1,5 @@
 // The doctor's look at versions: open runs that a newer build carried on, which this build leaves alone; runs that are pinned to a
 // deployment version whose workers are gone, so that nothing would wake them; deployments on which no run can begin. Changes nothing.
-import { existsSync } from 'node:fs';
 import type { LonghaulClient } from '../../client/client';
 import { workflowIdOf } from '../../messages';
 import { outlooks } from '../outlook';
@@ -12,7 +11,7 @@ const MOST = 50;
 
 /** Does this build know what every open run was written with? */
 export const versions: Check = async (place) => {
-  if (!existsSync(place.stateDir)) return [];
+  if (!await place.hasStores()) return [];
   const refused = (await outlooks(place)).filter(({ verdict }) => verdict === 'refused');
   if (refused.length === 0) return ok('versions', 'this build can go on with every open run');
   return refused.slice(0, MOST).flatMap(({ runId, why }) => wrong(`run ${runId}`, `this build leaves it alone: ${why}`, 'start a worker of the build that wrote it (`npx longhaul migrate --dry-run` names every such run); nothing was touched'));

@@ -58,10 +58,7 @@ export async function deployed(): Promise<Deployed> {
     let words = '';
     child.stderr?.on('data', (bytes: Buffer) => { words += bytes.toString(); });
     const gone = new Promise<number | null>((resolve) => { child.once('exit', (code) => { workers.delete(child); resolve(code); }); });
-    const polls = (async () => {
-      while (!words.includes(' polls ')) await sleep(100);
-      return 'polls' as const;
-    })();
+    const polls = new Promise<'polls'>((resolve) => { child.stderr?.on('data', () => { if (words.includes(' polls ')) resolve('polls'); }); });
     const first = await Promise.race([polls, gone]);
     if (first !== 'polls') throw new Error(`The worker ended with ${first}: ${words}`);
     return { words: () => words, stop: () => { child.kill('SIGTERM'); return gone; } };
