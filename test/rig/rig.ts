@@ -38,7 +38,8 @@ export interface Rig {
   effectsFile: string;
   /** Effects so far, of one run or of all. */
   effects(runId?: string): Line[];
-  worker(options?: { taskQueue?: string; env?: Record<string, string>; limits?: HistoryLimits; graceMs?: number }): Promise<WorkerProcess>;
+  /** `stateDir`: a folder of the worker's own, as on another host. */
+  worker(options?: { stateDir?: string; taskQueue?: string; env?: Record<string, string>; limits?: HistoryLimits; graceMs?: number }): Promise<WorkerProcess>;
   supervised(options?: { taskQueue?: string; env?: Record<string, string>; limits?: HistoryLimits }): Promise<Supervised>;
   /** Accepts and starts a run; answers its id. */
   run(options: RunOptions): Promise<string>;
@@ -68,22 +69,23 @@ let counter = 0;
  * @param given `stateDir`: a folder of the caller's for the stores, e.g. on a small disk; removed at the end. `configFile`: what the
  *   workers run in place of the rig's own configuration. `env`: of every worker, besides its own. `server`: one in place of a real
  *   server of its own, which lists no workflows: the executions of the runs that the rig started are replayed. Stopped at the end.
- *   `encrypted`: payloads are, with a key in the state folder; so they are in every rig where LONGHAUL_ENCRYPTION=on.
+ *   `stores`: addresses of stores elsewhere. `encrypted`: payloads are, with a key in the state folder; so they are in every rig where LONGHAUL_ENCRYPTION=on.
  */
-export async function startRig(given: { stateDir?: string; configFile?: string; env?: Record<string, string>; server?: RigServer; encrypted?: boolean } = {}): Promise<Rig> {
-  const { configFile, env = {} } = given;
+export async function startRig(given: { stateDir?: string; configFile?: string; env?: Record<string, string>; server?: RigServer; encrypted?: boolean; stores?: { database: string; artifacts: string } } = {}): Promise<Rig> {
+  const { configFile } = given;
+  const env = { ...given.env, ...(given.stores ? { LONGHAUL_DATABASE_URL: given.stores.database, LONGHAUL_ARTIFACTS: given.stores.artifacts } : {}) };
   execFileSync(process.execPath, [path.join(root, 'scripts', 'build.js'), '--if-stale'], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
   const server = given.server ?? await startRigServer();
   const stateDir = given.stateDir ?? mkdtempSync(path.join(tmpdir(), 'longhaul-state-'));
-  let stores = await openStores({ stateDir });
+  let stores = await openStores({ stateDir, ...given.stores });
   const connection = await Connection.connect(server.connectionOptions);
   const { dataConverter } = openEncryption({ stateDir, demanded: given.encrypted, make: true });
   const client = new Client({ connection, dataConverter });
   const workers: { stop(): Promise<void> }[] = [];
   const effectsFile = path.join(stateDir, 'effects.jsonl');
   const logFile = path.join(stateDir, 'worker.log');
-  const settings = ({ taskQueue = 'rig', limits, graceMs }: { taskQueue?: string; limits?: HistoryLimits; graceMs?: number } = {}) =>
-    ({ address: server.address, taskQueue, stateDir, effects: effectsFile, logFile, ...(configFile === undefined ? {} : { configFile }), ...(limits ? { limits } : {}), ...(graceMs === undefined ? {} : { graceMs }) });
+  const settings = ({ stateDir: own = stateDir, taskQueue = 'rig', limits, graceMs }: { stateDir?: string; taskQueue?: string; limits?: HistoryLimits; graceMs?: number } = {}) =>
+    ({ address: server.address, taskQueue, stateDir: own, effects: effectsFile, logFile: path.join(own, 'worker.log'), ...(configFile === undefined ? {} : { configFile }), ...(limits ? { limits } : {}), ...(graceMs === undefined ? {} : { graceMs }) });
 
   const worker: Rig['worker'] = async (options = {}) => {
     const started = await startWorkerProcess(settings(options), { ...env, ...options.env });
@@ -201,7 +203,7 @@ export async function startRig(given: { stateDir?: string; configFile?: string; 
     meanwhile: async (change) => {
       await stores.close();
       change();
-      stores = await openStores({ stateDir });
+      stores = await openStores({ stateDir, ...given.stores });
     },
     types: async (runId) => (await events(runId)).map((event) => event.type),
   };

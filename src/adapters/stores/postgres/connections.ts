@@ -10,6 +10,8 @@ import type { DatabaseAddress } from './address';
 /** Few, since each is used for milliseconds; with many workers their sum counts. */
 const MOST = 8;
 const CONNECT_MS = 5_000;
+/** Kept that long without use: a new one costs a dozen messages. */
+const IDLE_MS = 300_000;
 /** The oldest server that answers what came of a transaction (pg_xact_status, pg_current_xact_id). */
 const OLDEST = 130_000;
 
@@ -35,7 +37,7 @@ export function openPool({ url, schema, place }: DatabaseAddress, patienceMs: nu
     await greet(client);
   };
   const settings = {
-    connectionString: url, application_name: 'longhaul', max: MOST, connectionTimeoutMillis: CONNECT_MS, query_timeout: 2 * patienceMs, keepAlive: true,
+    connectionString: url, application_name: 'longhaul', max: MOST, connectionTimeoutMillis: CONNECT_MS, idleTimeoutMillis: IDLE_MS, query_timeout: 2 * patienceMs, keepAlive: true,
     keepAliveInitialDelayMillis: 10_000, allowExitOnIdle: true, pipeline: true, types, onConnect: setUp,
   };
   const pool = new Pool(settings);

@@ -28,9 +28,12 @@ export class LedgerGuard {
   /** Compares server and claims with what was known. Throws what Postgres throws. */
   async check(client: ClientBase): Promise<void> {
     const server = await client.query<{ server: string }>(IDENTITY).then(({ rows }) => rows[0]!.server, notTold);
-    const meta = await metaOf(client);
-    if (this.doubtful(meta, server)) await this.renew(client, server);
-    this.note(await metaOf(client));
+    let meta = await metaOf(client);
+    if (this.doubtful(meta, server)) {
+      await this.renew(client, server);
+      meta = await metaOf(client);
+    }
+    this.note(meta);
   }
 
   /** Reads the number of claims some moments after one was made. */
