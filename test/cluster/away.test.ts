@@ -137,7 +137,9 @@ describe('words of the command line', () => {
   ];
   test.each(cases)('%s: one sentence, its exit code, no password', async (_what, env, code, words) => {
     const here = cli();
-    const end = await here.run(['runs', 'list'], { ...s3.env, LONGHAUL_DATABASE_URL: await postgres.fresh(), ...env });
+    const database = await postgres.fresh();
+    await (await openStores({ stateDir, database })).close();
+    const end = await here.run(['runs', 'list'], { ...s3.env, LONGHAUL_DATABASE_URL: database, ...env });
     expect([end.code, end.stderr.trim(), end.stdout]).toEqual([code, expect.stringMatching(words), '']);
     expect(end.stderr.trim().split('\n')).toHaveLength(1);
     expect(end.stdout + end.stderr).not.toContain(SECRET);

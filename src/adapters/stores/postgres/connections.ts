@@ -27,6 +27,8 @@ export type Greet = (client: ClientBase) => Promise<void>;
 
 export function openPool({ url, schema, place }: DatabaseAddress, patienceMs: number, greet: Greet): Pool {
   const setUp = async (client: ClientBase): Promise<void> => {
+    // A connection in use that ends says so to whoever waits for its answer; as an event of its own it would end the process.
+    client.on('error', () => undefined);
     // One statement a query: a pooler in between may understand no more.
     await client.query(`SELECT set_config('search_path', '"${schema}"', false), set_config('statement_timeout', '${patienceMs}', false),
       set_config('lock_timeout', '${patienceMs}', false), set_config('idle_in_transaction_session_timeout', '${patienceMs}', false),
