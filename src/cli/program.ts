@@ -27,7 +27,7 @@ export function programOf(version: string): Command {
   // `version` before the commands: the settings below are inherited by what is added after them.
   program.version(version, '-V, --version').exitOverride().showSuggestionAfterError().enablePositionalOptions()
     .configureOutput({ outputError: (text, write) => write(withSource(text.replace(/^error: /, ''))) })
-    .addHelpText('after', `\nData goes to stdout, messages to stderr; --json prints data as JSON, one value a line.\n\n${EXIT_HELP}`);
+    .addHelpText('after', `\nData goes to stdout, messages to stderr; --json prints data as JSON, one value a line.\n\nRuns are kept in the state folder, or for many hosts where these variables say:\n  LONGHAUL_DATABASE_URL=postgres://USER:PASSWORD@HOST/DATABASE   LONGHAUL_ARTIFACTS=s3://BUCKET/PREFIX (and AWS_*)\n\n${EXIT_HELP}`);
   addDemo(program);
   addDev(program);
   addWorker(program);
