@@ -37,7 +37,7 @@ test.each(Object.keys(opened))('R6.2 two processes append version 8 at once on %
         const names = round % 2 === 0 ? ['x0', 'x0'] : ['x0', 'x1'];
         const ends = await Promise.all(peers.map((peer, index) => append(peer, runId, names[index]!)));
         expect(ends.map(({ heard }) => heard).sort()).toEqual(['appended', round % 2 === 0 ? 'diverged' : 'behind']);
-        expect(ends.map(({ version }) => version).sort()).toEqual([8, 9]);
+        expect(ends.map(({ version }) => version).sort((a, b) => a - b)).toEqual([8, 9]);
         winners.add(ends.findIndex(({ heard }) => heard === 'appended'));
         expect((await journal.exportRows(runId, 0, 20)).map(({ event }) => event.seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
       }
