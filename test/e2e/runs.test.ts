@@ -1,6 +1,6 @@
 // Runs under `longhaul dev`, steered by the command line alone: waiting, deciding, deciding again, killing everything, terminate
 // and restore, reset, cancel. One development server for the whole file.
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { RunRow } from '../../src/core/row';
 import { cli, ROOT, until, type Cli, type Dev, type Ended } from './support/cli';
@@ -47,6 +47,24 @@ describe('a run that waits', () => {
       const { stdout } = await here.run(['temporal', 'workflow', 'list', '--query', 'AgentWaitingFor = "approval"']);
       return stdout.includes('run/waits') ? true : undefined;
     });
+  });
+
+  test('R9.3 B36 replay-check --open replays it, names run and event where the code differs or never ends, and leaves it as it is', async () => {
+    const check = (...args: string[]): Promise<Ended> => here.run(['replay-check', '--open', ...args]);
+    const before = (await rowOf('waits')).version;
+    expect(await check()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ok {4}waits: \d+ events .*\n1 passed, 0 failed\n$/) });
+    const bundle = readFileSync(path.join(ROOT, 'dist', 'workflow-bundle.js'), 'utf8');
+    const changed = (name: string, from: string, to: string): string => {
+      const file = path.join(here.stateDir, name);
+      expect(bundle.split(from)).toHaveLength(2);
+      writeFileSync(file, bundle.replace(from, to));
+      return file;
+    };
+    const other = await check('--bundle', changed('other.js', 'hands_1.once.call.executeWithOptions', 'hands_1.once.other.executeWithOptions'));
+    expect([other.code, other.stdout]).toEqual([1, expect.stringMatching(/^FAIL {2}waits: event \d+: history holds activity call here, and this code asks for activity other /)]);
+    const endless = await check('--limit', '2s', '--bundle', changed('endless.js', 'await (0, workflow_1.sleep)(left, { summary: need.summary });', 'await Promise.resolve();'));
+    expect([endless.code, endless.stdout]).toEqual([1, expect.stringContaining('waits: this code comes to no end on it within 2 s')]);
+    expect(await rowOf('waits')).toMatchObject({ status: 'waiting', version: before });
   });
 
   test('R10.7 its page in Temporal says the same', async () => {

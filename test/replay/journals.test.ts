@@ -6,6 +6,7 @@ import path from 'node:path';
 import { canonical, sha256Hex } from '../../src/core/canonical';
 import { openExport } from '../../src/cli/journal-file';
 import { judgeJournal, type Judgement } from '../../src/cli/verify-journal';
+import { commandLine } from './support/command-line';
 import { relinked, type Damaged, type Line } from '../rig/damaged';
 import { DAMAGED, folderOf, provenanceOf, recorded, VERSIONS } from './support/corpus';
 
@@ -42,7 +43,7 @@ test('I10 every recorded checkpoint is the state that its journal folds to, byte
 const told = ({ runId, fault }: Judgement): string => (fault === undefined ? `${runId} is whole` : fault.type === 'end' ? `${runId}: ${fault.why}` : fault.type === 'line' ? `${runId}: the line after event ${fault.seq} does not fit: ${fault.why}` : `${runId}: event ${fault.seq} (${fault.type}) does not fit: ${fault.why}`);
 const shelf = JSON.parse(readFileSync(path.join(DAMAGED, 'damaged.json'), 'utf8')) as Damaged[];
 
-test.each(shelf.map(({ file, says, is }) => [file, says, is]))('R9.4 B21 %s is refused: %s', async (file, says) => {
+test.each(shelf.map(({ file, says, is }) => [file, says, is]))('R9.4 %s is refused: %s', async (file, says) => {
   const judged = await judge(path.join(DAMAGED, file));
   expect(told(judged)).toContain(says);
   expect(told(judged)).toContain(judged.runId);
@@ -81,4 +82,51 @@ test('R9.4 an event that was changed and linked anew is found by the state that 
   const file = path.join(folder, 'relinked.jsonl');
   writeFileSync(file, relinked(lines.map((line, i) => (i === at ? { ...line, event: { ...event, data: { ...event.data, output: { value: 'another' } } } } : line))).join('\n'));
   expect((await judge(file)).fault).toMatchObject({ seq: event.seq, type: 'StepCompleted', why: expect.stringMatching(/^the state folded up to it is [0-9a-f]{12}, and the export says [0-9a-f]{12}$/) });
+});
+
+describe('longhaul replay, with nothing but an export', () => {
+  const replay = commandLine(folder);
+  const journalOf = (name: string): string => recorded('journals').find((one) => one.name.endsWith(`/${name}.jsonl`))?.file ?? '';
+
+  test('R9.4 R2.3 it says how many events, checkpoints and versions were equal, and what the state was at a version', async () => {
+    const file = journalOf('everything');
+    const { runId, events } = provenanceOf(VERSIONS[0] ?? '').journals.find((one) => one.file === 'everything.jsonl')!;
+    expect(await replay('replay', file)).toMatchObject({ code: 0, stdout: expect.stringMatching(new RegExp(`^${runId}: ${events} events folded, 2 checkpoints and ${events} versions byte-equal, status completed, state [0-9a-f]{64}\n$`)) });
+    const at = JSON.parse((await replay('replay', file, '--until', '7', '--json')).stdout) as { digest: string };
+    expect(at).toMatchObject({ ok: true, runId, events: 7, states: 7 });
+    const { stdout: state } = await replay('replay', file, '--until', '7', '--state');
+    expect([sha256Hex(state.trimEnd()), JSON.parse(state)]).toEqual([at.digest, expect.objectContaining({ runId, version: 7 })]);
+    expect(at.digest).toBe((JSON.parse(linesOf(file)[7] ?? '') as { state: string }).state);
+    expect(await replay('replay', file, '--until', '999')).toMatchObject({ code: 1, stderr: `${runId}: there is no event 999: the journal ends at ${events}.\n` });
+  });
+
+  test('R9.4 --diff tells the changes of the state between two versions, steps by their ids', async () => {
+    const file = journalOf('retried');
+    const { code, stdout } = await replay('replay', file, '--diff', '2');
+    expect([code, stdout.split('\n')]).toEqual([0, expect.arrayContaining([expect.stringMatching(/^\S+: \d+ changes of the state from version 2 to \d+$/), '~ steps[only].status: "pending" -> "done"', expect.stringMatching(/^~ end: null -> \{"status":"completed"/)])]);
+    const back = JSON.parse((await replay('replay', file, '--diff', '0', '--until', '1', '--json')).stdout) as { changes: { path: string }[] };
+    expect(back.changes.map((change) => change.path)).toContain('inputDigest');
+    expect((await replay('replay', file, '--diff', '999')).code).toBe(2);
+  });
+
+  test('R9.4 --diff with another journal names the first event that differs, or that one alone has, exit 1; the same journal is alike, exit 0', async () => {
+    const file = journalOf('retried');
+    const lines = linesOf(file).map((line) => JSON.parse(line) as Line);
+    expect(await replay('replay', file, '--diff', file)).toMatchObject({ code: 0, stdout: expect.stringContaining('all events are alike') });
+    // What an export of an earlier moment holds: up to the end of a batch, with the row of then.
+    const short = path.join(folder, 'short.jsonl');
+    const header = { ...lines[0], checkpoints: [], row: { ...(lines[0] as unknown as { row: object }).row, version: 3, status: 'running' } } as Line;
+    writeFileSync(short, relinked([header, ...lines.slice(1, 4), lines.at(-1)!]).join('\n'));
+    const longer = await replay('replay', short, '--diff', file);
+    expect([longer.code, longer.stderr, longer.stdout]).toEqual([1, '', expect.stringMatching(/: event 4 \(\w+\) stands only in the second\n\d+ changes of the state at the end\n/)]);
+    const other = await replay('replay', file, '--diff', journalOf('exhausted'));
+    expect([other.code, other.stdout]).toEqual([1, expect.stringMatching(/: event 1 \(RunCreated\) is the first that differs\n/)]);
+  });
+
+  test('R9.4 what does not fit is one sentence on stderr, exit 1; what is no export says how to make one', async () => {
+    const damaged = await replay('replay', path.join(DAMAGED, 'gap.jsonl'));
+    expect([damaged.code, damaged.stdout, damaged.stderr]).toEqual([1, '', expect.stringMatching(/^\S+: event \d+ \(\w+\) does not fit: its number is \d+, and \d+ must follow \d+\.\n$/)]);
+    writeFileSync(path.join(folder, 'other.txt'), 'not an export\n');
+    expect(await replay('replay', path.join(folder, 'other.txt'))).toMatchObject({ code: 1, stderr: expect.stringContaining('is no export of a run: make one with `npx longhaul runs export RUN --out FILE`') });
+  });
 });

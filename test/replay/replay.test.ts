@@ -1,17 +1,20 @@
 // Golden histories of every recorded version replay through the code of today, without a server, a store or any activity: the
 // journal's answers stand in history, so a change in the order of commands shows here and nowhere sooner. Files are added, never
 // edited, from the first tagged version on; scripts/record-histories.js writes those of the version in work.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { installLogger } from '../../src/adapters/logging/logger';
 import { ownerOf, readHistory, type History } from '../../src/adapters/temporal/history-file';
 import { replayHistories, type NamedHistory, type ReplayVerdict } from '../../src/adapters/temporal/replay-histories';
-import { quietRuntime } from '../rig/rig';
 import { changedCode, type Change } from './support/changed-code';
+import { commandLine } from './support/command-line';
 import { folderOf, goldenHistories, provenanceOf, recorded, VERSIONS } from './support/corpus';
 
 let workflowBundle: WorkflowBundleWithSourceMap;
 beforeAll(async () => {
-  quietRuntime();
+  installLogger({ level: 'silent' });
   workflowBundle = await bundleWorkflowCode({ workflowsPath: path.join(__dirname, '..', '..', 'src', 'workflows', 'index.ts'), logger: new DefaultLogger('ERROR') });
 }, 60_000);
 
@@ -23,7 +26,8 @@ const named = ({ name, file }: { name: string; file: string }): NamedHistory => 
 function planted(name: string): string {
   return `(globalThis as any).planted === ${JSON.stringify(name)}`;
 }
-const oldest = (file: string): NamedHistory => named({ name: file, file: path.join(folderOf(VERSIONS[0] ?? ''), 'histories', file) });
+const fileOf = (file: string): string => path.join(folderOf(VERSIONS[0] ?? ''), 'histories', file);
+const oldest = (file: string): NamedHistory => named({ name: file, file: fileOf(file) });
 
 async function verdicts(code: Parameters<typeof replayHistories>[0], histories: NamedHistory[]): Promise<ReplayVerdict[]> {
   const all: ReplayVerdict[] = [];
@@ -61,7 +65,12 @@ const PLANTED: [string, Change, string, RegExp][] = [
 
 describe('a change of order', () => {
   let code: string;
-  beforeAll(async () => { code = await changedCode(PLANTED.map(([, change]) => change)); }, 120_000);
+  let folder: string;
+  beforeAll(async () => {
+    code = await changedCode(PLANTED.map(([, change]) => change));
+    folder = mkdtempSync(path.join(tmpdir(), 'longhaul-check-'));
+  }, 120_000);
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   test.each(PLANTED)('B36 R9.3 %s is found, with run, event and plain words', async (what, _change, file, words) => {
     const history = oldest(file);
@@ -71,6 +80,39 @@ describe('a change of order', () => {
     const held = history.history.events.find(({ eventId }) => String(eventId) === String(verdict?.fault?.eventId));
     expect(String(verdict?.fault?.why)).toContain(`activity ${nameOf(held)} here`);
   }, 60_000);
+
+  test('R9.3 B36 replay-check says so on the command line, exit 1, and passes what this build replays, exit 0', async () => {
+    const [good, bad] = [path.join(folder, 'good.js'), path.join(folder, 'bad.js')];
+    writeFileSync(good, code);
+    writeFileSync(bad, `globalThis.planted = 'an activity under another name';\n${code}`);
+    const { workflowId, file } = { ...oldest('failed.json'), file: fileOf('failed.json') };
+    const check = commandLine(folder);
+    expect(await check('replay-check', file, fileOf('reset.json'), '--bundle', good)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ok .*\nok .*\n2 passed, 0 failed\n$/) });
+    const failed = await check('replay-check', file, '--bundle', bad);
+    expect([failed.code, failed.stdout, failed.stderr]).toEqual([1, expect.stringMatching(new RegExp(`^FAIL  ${workflowId.slice(4)}: event \\d+: history holds activity call here, and this code asks for activity callTool \\(.*failed.json\\)\n.*TMPRL1100.*\n0 passed, 1 failed\n$`)), expect.stringContaining('keep a worker of it')]);
+    const json = await check('replay-check', file, '--bundle', bad, '--json');
+    expect(JSON.parse(json.stdout)).toMatchObject({ runId: workflowId.slice(4), ok: false, fault: { eventId: expect.any(Number) } });
+  }, 60_000);
+
+  test('R9.3 a history is read as the command line writes it, as the server answers it, as a list, and with the names of older tools; what is none is refused in one sentence', async () => {
+    const { events } = JSON.parse(readFileSync(fileOf('failed.json'), 'utf8')) as { events: { eventType: string }[] };
+    const words = (type: string): string => type.replace('EVENT_TYPE_', '').toLowerCase().replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
+    const forms = { answer: { history: { events } }, list: events, older: { events: events.map((event) => ({ ...event, eventType: words(event.eventType) })) } };
+    const files = Object.entries(forms).map(([name, form]) => {
+      const file = path.join(folder, `${name}.json`);
+      writeFileSync(file, JSON.stringify(form));
+      return named({ name, file });
+    });
+    expect((await verdicts({ workflowBundle }, files)).map(({ name, ok }) => [name, ok])).toEqual([['answer', true], ['list', true], ['older', true]]);
+    const wrong = (name: string, text: string): (() => unknown) => {
+      writeFileSync(path.join(folder, name), text);
+      return () => readHistory(path.join(folder, name));
+    };
+    expect(wrong('torn.json', '{"events": [')).toThrow(/torn.json is no JSON file/);
+    expect(wrong('other.json', '{"events": []}')).toThrow(/other.json holds no history/);
+    const decoded = events.map((event, i) => (i === 0 ? { ...event, workflowExecutionStartedEventAttributes: { input: { payloads: [{ runId: 'x' }] } } } : event));
+    expect(wrong('decoded.json', JSON.stringify(decoded).replace('{"runId":"x"}', '{"data":{"runId":"x"}}'))).toThrow(/decoded.json cannot be read .*encoded payloads/);
+  });
 });
 
 /** Name of the activity that an event stands for. */

@@ -6,9 +6,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client, Connection, type HistoryAndWorkflowId } from '@temporalio/client';
-import { Runtime, Worker, DefaultLogger } from '@temporalio/worker';
+import { Runtime, DefaultLogger } from '@temporalio/worker';
 import { openEncryption } from '../../src/adapters/codec/encryption';
 import { openStores, type Stores } from '../../src/adapters/stores/open-stores';
+import { replayHistories, type NamedHistory } from '../../src/adapters/temporal/replay-histories';
 import type { HistoryLimits } from '../../src/config';
 import { canonical, digestOf, type Json } from '../../src/core/canonical';
 import type { RunEvent } from '../../src/core/events';
@@ -180,8 +181,11 @@ export async function startRig(given: { stateDir?: string; configFile?: string; 
     const workflowBundle = { codePath: path.join(root, 'dist', 'workflow-bundle.js') };
     let count = 0;
     const each = given.server ? executionsOf(client, begun) : client.workflow.list().intoHistories({ concurrency: 4 });
-    for await (const result of Worker.runReplayHistories({ workflowBundle, dataConverter }, each)) {
-      if (result.error) throw new Error(`The history of ${result.workflowId} ${result.runId} does not replay: ${result.error.message}`);
+    const named = async function* (): AsyncGenerator<NamedHistory> {
+      for await (const { workflowId, history } of each) yield { name: workflowId, workflowId, history: history as unknown as NamedHistory['history'] };
+    };
+    for await (const { workflowId, fault } of replayHistories({ workflowBundle, dataConverter }, named())) {
+      if (fault) throw new Error(`The history of ${workflowId} does not replay: at event ${fault.eventId} ${fault.why}. (${fault.said})`);
       count += 1;
     }
     return count;
