@@ -1,6 +1,6 @@
 // Recorded journals of every version fold to the very bytes that were stored when they were written: after every event, at every
 // checkpoint, at the end. Whatever was changed in one is refused in one sentence that names run, event and fault.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { canonical, sha256Hex } from '../../src/core/canonical';
@@ -92,6 +92,10 @@ describe('longhaul replay, with nothing but an export', () => {
     const file = journalOf('everything');
     const { runId, events } = provenanceOf(VERSIONS[0] ?? '').journals.find((one) => one.file === 'everything.jsonl')!;
     expect(await replay('replay', file)).toMatchObject({ code: 0, stdout: expect.stringMatching(new RegExp(`^${runId}: ${events} events folded, 2 checkpoints and ${events} versions byte-equal, status completed, state [0-9a-f]{64}\n$`)) });
+    // The folder of an archive is read by the export in it.
+    mkdirSync(path.join(folder, 'archive'));
+    copyFileSync(file, path.join(folder, 'archive', 'journal.jsonl'));
+    expect((await replay('replay', path.join(folder, 'archive'))).stdout).toBe((await replay('replay', file)).stdout);
     const at = JSON.parse((await replay('replay', file, '--until', '7', '--json')).stdout) as { digest: string };
     expect(at).toMatchObject({ ok: true, runId, events: 7, states: 7 });
     const { stdout: state } = await replay('replay', file, '--until', '7', '--state');

@@ -48,7 +48,7 @@ function folded(runId: string, lines: Line[]): [string[], { version: number; byt
     states.push(evolve(states.at(-1) as State, atDoor(event)));
     return { ...line, event: event as never, state: snapshot(states.at(-1) as State).digest };
   });
-  const saved = (lines[0]?.['checkpoints'] as CheckpointRow[]).map((row) => ({ ...row, stateVersion: STATE_VERSION, ref: refOf(row.version, row.ref) }));
+  const saved = ((lines[0]?.['checkpoints'] ?? []) as CheckpointRow[]).map((row) => ({ ...row, stateVersion: STATE_VERSION, ref: refOf(row.version, row.ref) }));
   const header = { ...lines[0], stateVersion: STATE_VERSION, checkpoints: saved } as Line;
   return [relinked([header, ...events.slice(1)]), saved.map(({ version, ref }) => ({ version, sha256: ref.sha256, bytes: snapshot(states[version] as State).text }))];
 }

@@ -2,6 +2,7 @@
 // stored digest of a state. Says what the state was at a version, and where two versions or two journals differ. Exit 1 names the
 // event that does not fit, or the first that differs.
 import { existsSync, statSync } from 'node:fs';
+import path from 'node:path';
 import type { Command } from 'commander';
 import type { RunEvent } from '../../core/events';
 import { canonical } from '../../core/canonical';
@@ -13,6 +14,7 @@ import { openExport } from '../journal-file';
 import { reading, wholeOf, type CommonOptions } from '../options';
 import type { Place } from '../place';
 import { count, data, json, say } from '../print';
+import { JOURNAL } from '../retention/archive';
 import { judgeJournal, type Fault, type JournalToJudge, type Judgement, type ReplayedEvent } from '../verify-journal';
 
 interface ReplayOptions extends CommonOptions { until?: string; state?: boolean; diff?: string }
@@ -78,8 +80,18 @@ async function whole(place: Place, name: string): Promise<{ judged: Judgement; e
   return { judged: await judgeJournal({ ...journal, events: kept() }), events };
 }
 
-const isFile = (name: string): boolean => existsSync(name) && statSync(name).isFile();
-const journalOf = (place: Place, name: string): Promise<JournalToJudge> => (isFile(name) ? openExport(name) : stored(place, name));
+/** An export, or the one in the folder of an archive; null when the name is that of a run. */
+function fileOf(name: string): string | null {
+  if (!existsSync(name)) return null;
+  if (statSync(name).isFile()) return name;
+  const within = path.join(name, JOURNAL);
+  return existsSync(within) ? within : null;
+}
+
+async function journalOf(place: Place, name: string): Promise<JournalToJudge> {
+  const file = fileOf(name);
+  return file === null ? stored(place, name) : openExport(file);
+}
 
 /** The journal of a run in the stores, up to the version of its list row: later events belong to a batch that came after it was read. */
 async function stored(place: Place, runId: string): Promise<JournalToJudge> {
