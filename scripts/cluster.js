@@ -1,6 +1,6 @@
 // `npm run test:cluster`: the stores for many hosts, for real. Installs PostgreSQL (apt-get) and moto's S3 server (pip, in a folder under
 // node_modules/.cache) where they are missing, then runs test/cluster: contract suites, races, kills of workers and of the database, the
-// demo. `-- NAME` runs the tests of that name. Each test file starts the servers that it needs, on free ports of 127.0.0.1. Closes with `N passed, N failed`.
+// demo. Each test file starts the servers that it needs, on free ports of 127.0.0.1. Closes with `N passed, N failed`.
 const { execFileSync, spawnSync } = require('node:child_process');
 const { existsSync, mkdirSync, readdirSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
@@ -49,15 +49,15 @@ function installMoto() {
   return program;
 }
 
-async function main([name]) {
+async function main() {
   installPostgres();
   process.env.LONGHAUL_MOTO = installMoto();
   const results = [await check('build', process.execPath, [path.join(__dirname, 'build.js'), '--if-stale'], 'Mend what tsc names above.')];
-  results.push(await tests(['cluster'], { workers: 1, limitMs: 3_600_000, args: name ? ['--testNamePattern', name] : [] }));
+  results.push(await tests(['cluster'], { workers: 2, limitMs: 3_600_000 }));
   close(results);
 }
 
-main(process.argv.slice(2)).catch((error) => {
+main().catch((error) => {
   console.error(error.message);
   console.log('0 passed, 1 failed');
   process.exitCode = 1;
