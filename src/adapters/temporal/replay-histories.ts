@@ -16,8 +16,6 @@ export interface ReplayVerdict {
   executionId: string | null;
   events: number;
   ok: boolean;
-  /** The code came to no end: its thread still runs. */
-  stuck?: true;
   fault?: {
     /** The event that does not fit; null when no event could be told. */
     eventId: number | null;
@@ -28,46 +26,21 @@ export interface ReplayVerdict {
   };
 }
 
-type Options = WorkflowCode & Pick<ReplayWorkerOptions, 'dataConverter'> & {
-  /** ms that one history may take; default one minute. */
-  limitMs?: number;
-};
+type Options = WorkflowCode & Pick<ReplayWorkerOptions, 'dataConverter'>;
 
-/**
- * Replays each history and says whether it fits, in their order. Code that comes to no end on one is said to, and ends the list: its
- * thread cannot be stopped, so that the process should end as well (`stuck`).
- */
-export async function* replayHistories({ limitMs = 60_000, ...options }: Options, histories: AsyncIterable<NamedHistory> | Iterable<NamedHistory>): AsyncGenerator<ReplayVerdict> {
+/** Replays each history and says whether it fits, in their order. */
+export async function* replayHistories(options: Options, histories: AsyncIterable<NamedHistory> | Iterable<NamedHistory>): AsyncGenerator<ReplayVerdict> {
   let at: NamedHistory | undefined;
-  let began = Date.now();
   const pushed = async function* (): AsyncGenerator<{ workflowId: string; history: never }> {
     for await (const one of histories) {
-      [at, began] = [one, Date.now()];
+      at = one;
       yield { workflowId: one.workflowId, history: one.history as never };
     }
   };
-  const replayed = Worker.runReplayHistories(options, pushed());
-  for (;;) {
-    const next = await within(replayed.next(), () => at !== undefined && Date.now() - began > limitMs);
-    if (next !== 'late' && next.done) return;
+  for await (const { error } of Worker.runReplayHistories(options, pushed())) {
     const { name, workflowId, executionId = null, history } = at as unknown as NamedHistory;
     const verdict = { name, workflowId, executionId, events: history.events.length };
-    if (next === 'late') {
-      yield { ...verdict, ok: false, stuck: true, fault: { eventId: null, why: `this code comes to no end on it within ${limitMs / 1000} s`, said: 'nothing' } };
-      return;
-    }
-    const { error } = next.value;
     yield error ? { ...verdict, ok: false, fault: await faultOf(options, workflowId, history, error.message) } : { ...verdict, ok: true };
-  }
-}
-
-/** What a promise comes to, or `late` once that is so. */
-async function within<T>(promise: Promise<T>, late: () => boolean): Promise<T | 'late'> {
-  let look: NodeJS.Timeout | undefined;
-  try {
-    return await Promise.race([promise, new Promise<'late'>((resolve) => { look = setInterval(() => { if (late()) resolve('late'); }, 250); })]);
-  } finally {
-    clearInterval(look);
   }
 }
 

@@ -9,11 +9,11 @@ import type { NamedHistory, ReplayVerdict, WorkflowCode } from '../../adapters/t
 import { runIdOf, WORKFLOW_TYPE } from '../../messages';
 import { act } from '../act';
 import { EXIT, Stop } from '../exit';
-import { durationOf, reaching, type CommonOptions } from '../options';
+import { reaching, type CommonOptions } from '../options';
 import type { Place } from '../place';
 import { count, data, json, say } from '../print';
 
-interface CheckOptions extends CommonOptions { open?: boolean; bundle?: string; limit: string }
+interface CheckOptions extends CommonOptions { open?: boolean; bundle?: string }
 
 async function check(place: Place, paths: string[], options: CheckOptions): Promise<number> {
   if (paths.length === 0 && !options.open) throw new Stop(EXIT.usage, 'Name history files or folders of them, or say --open for the open runs of a server, e.g. `npx longhaul replay-check --open`.');
@@ -23,11 +23,9 @@ async function check(place: Place, paths: string[], options: CheckOptions): Prom
   const { replayHistories } = await import('../../adapters/temporal/replay-histories');
   const verdicts: ReplayVerdict[] = [];
   const { on, dataConverter } = await place.encryption();
-  for await (const verdict of replayHistories({ ...await codeOf(options, on), dataConverter, limitMs: durationOf('--limit', options.limit) }, all(place, files, options))) {
+  for await (const verdict of replayHistories({ ...await codeOf(options, on), dataConverter }, all(place, files, options))) {
     verdicts.push(verdict);
     tell(verdict, options);
-    // The thread with the endless code keeps the process alive.
-    if (verdict.stuck) setTimeout(() => process.exit(EXIT.error), 1_000).unref();
   }
   const failed = verdicts.filter(({ ok }) => !ok).length;
   if (failed > 0) say('Runs like these must end on the build that they began with: keep a worker of it, and deploy this one as a version of its own (`npx longhaul worker --deployment`). Who works on the conductor guards the change with a patch (src/workflows/patches.ts).');
@@ -94,6 +92,5 @@ export function addReplayCheck(program: Command): void {
   reaching(program.command('replay-check').argument('[paths...]').description('replay histories through the workflow code of this build, before it is deployed; exit 1 names run and event where the order has changed'))
     .option('--open', 'the open runs of the server')
     .option('--bundle <file>', 'the workflow bundle of another build, in place of this one\'s')
-    .option('--limit <time>', 'most time for one history', '60s')
     .action(act(check, ([, options]) => options, { anyConfig: true }));
 }
