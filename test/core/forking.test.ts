@@ -69,6 +69,14 @@ test('R10.2 a reader or a model that was under way is simply asked again', () =>
   const fork = forked(given({ agent, steps })).thenNeeds('prepare:first#1', 'call:c2#1');
   expect(fork.events.map(({ type }) => type)).toEqual(['RunForked', 'ToolCallRequested']);
 });
+test('R10.2 a fork of a fork lists what that fork had done, and the journal holds what was done before', () => {
+  const first = forked(paid).when(prepared('second', { of: 'second' }, { n: 2 }));
+  const done = first.when(returned('c4', 1, succeeded({ posted: 1 })));
+  expect(done.state.end?.status).toBe('completed');
+  const second = forked(first, { inputDigest: digestOf('again'), parent: { runId: 'fork-0', at: first.journal.length } });
+  second.then(['RunForked', { effects: [], doubts: [{ stepId: 'second', callId: 'c4', tool: 'post', why: 'it was under way' }] }]);
+  expect(second.journal.flatMap((event) => (event.type === 'RunForked' ? event.data.effects : []))).toEqual(['pay c2 (first)']);
+});
 test('R10.2 what was left of the budget is left, the time between is nobody\'s, and a kind that is named begins anew', () => {
   const late = paid.after(5_000_000);
   const fork = forked(late);

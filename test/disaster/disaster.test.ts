@@ -1,9 +1,10 @@
 // Runs that lose more than their execution, on real servers with real effects: a second server on an old copy of Temporal's database
 // beside the first, the limit of history, the build that a run began on, and an execution that sleeps behind its own journal.
 // Run by `npm run test:disaster`: each takes longer than CI has time for.
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { Connection } from '@temporalio/client';
 import { startDevServer } from '../../src/adapters/temporal/dev-server';
 import { createClient, type LonghaulClient } from '../../src/client/client';
@@ -15,6 +16,7 @@ import { RIG_AGENT } from '../rig/config';
 import { ANN, sleep, startRig, type Rig } from '../rig/rig';
 import { startWorkerProcess, type WorkerProcess } from '../rig/worker-process';
 
+const ROOT = path.join(__dirname, '..', '..');
 let rig: Rig;
 let client: LonghaulClient;
 beforeAll(async () => {
@@ -49,6 +51,9 @@ test('a run that fell behind its journal, since its Update was lost with its tas
   expect(lines(runId)).toEqual(['first']);
   const { row } = await client.show(runId);
   expect(await client.sleeps(row, await client.execution(runId))).toMatch(/prepare stamp|stamp/);
+  const env = { ...process.env, TEMPORAL_ADDRESS: rig.server.address, LONGHAUL_STATE_DIR: rig.stateDir, NO_COLOR: '1' };
+  const doctor = await promisify(execFile)(process.execPath, [path.join(ROOT, 'bin', 'longhaul.js'), 'doctor', '--task-queue', 'rig'], { env, cwd: rig.stateDir }).catch((error: { stdout: string }) => error);
+  expect(doctor.stdout).toMatch(new RegExp(`run ${runId}: .*has fallen behind its journal.*\\n +next: npx longhaul runs restore ${runId}: it wakes it`));
   expect(await client.restore(runId)).toMatchObject({ kind: 'woken', runId });
   const { status } = await rig.end(runId);
   expect([status, lines(runId), (await rig.types(runId)).filter((type) => type === 'RunRestored' || type === 'MessageRejected')]).toEqual(['COMPLETED', ['first', 'second'], []]);
@@ -122,13 +127,12 @@ test('R1.3 a run that the server ended at its limit of history is restored by wo
 
 test('R1.3 R9.2 a run whose build is gone is restored with --force on the version that is there now', async () => {
   const config = path.join(rig.stateDir, 'deployed.config.cjs');
-  const root = path.join(__dirname, '..', '..');
   writeFileSync(config, `
-    const load = require(${JSON.stringify(path.join(root, 'node_modules', 'jiti'))}).createJiti(${JSON.stringify(root)});
-    module.exports = load(${JSON.stringify(path.join(root, 'test', 'rig', 'config.ts'))}).rigConfig(${JSON.stringify(rig.effectsFile)});`);
+    const load = require(${JSON.stringify(path.join(ROOT, 'node_modules', 'jiti'))}).createJiti(${JSON.stringify(ROOT)});
+    module.exports = load(${JSON.stringify(path.join(ROOT, 'test', 'rig', 'config.ts'))}).rigConfig(${JSON.stringify(rig.effectsFile)});`);
   const deployed = async (build: string): Promise<ChildProcess> => {
     const args = ['worker', '--deployment', 'restored', '--build-id', build, '--current', '--task-queue', 'deployed', '--config', config];
-    const child = spawn(process.execPath, [path.join(root, 'bin', 'longhaul.js'), ...args], { cwd: rig.stateDir, stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, TEMPORAL_ADDRESS: rig.server.address, LONGHAUL_STATE_DIR: rig.stateDir, NO_COLOR: '1' } });
+    const child = spawn(process.execPath, [path.join(ROOT, 'bin', 'longhaul.js'), ...args], { cwd: rig.stateDir, stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, TEMPORAL_ADDRESS: rig.server.address, LONGHAUL_STATE_DIR: rig.stateDir, NO_COLOR: '1' } });
     let said = '';
     await new Promise<void>((resolve, reject) => {
       child.stderr?.on('data', (chunk: Buffer) => { said += chunk.toString(); if (/polls/.test(said)) resolve(); });

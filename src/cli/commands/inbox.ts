@@ -1,12 +1,14 @@
 // `longhaul inbox`: everything that people are asked for, over all runs, with the exact command that answers each. Read from the
-// rows of the journal, so that it works with no server and no worker, and asks no workflow.
+// rows of the journal, so that it works with no server and no worker, and asks no workflow. Where a server answers, a wait whose run
+// nothing runs is told apart: what is decided counts only once it is restored.
 import { Option, type Command } from 'commander';
 import type { RunRow, WaitRow } from '../../core/row';
 import type { Effect } from '../../core/run';
 import { forWhom, thenWords } from '../../core/waits';
 import { redactText } from '../../ports/redaction';
 import { act } from '../act';
-import { reading, type CommonOptions } from '../options';
+import { executionsOf, lostWords, restoreCommand } from '../executions';
+import { reaching, type CommonOptions } from '../options';
 import type { Place } from '../place';
 import { command, count, data, distance, json, line, say } from '../print';
 
@@ -35,9 +37,13 @@ async function inbox(place: Place, options: InboxOptions): Promise<void> {
   const rows = wanted.sort(ORDERS[options.sort]);
   if (options.json) return rows.forEach(jsonOf);
   if (rows.length === 0) return say(all.length === 0 ? 'Nobody is asked for anything.' : `Nothing like that is open; ${count(all.length, 'other wait')} ${all.length === 1 ? 'is' : 'are'}.`);
-  data(rows.map(block).join('\n'));
+  const views = await executionsOf(place, rows.map(({ run }) => run));
+  data(rows.map((open) => [block(open), ...lostLines(lostWords(open.run, views.get(open.run.runId)), open.run.runId)].join('\n')).join('\n'));
   say(`${count(rows.length, 'open wait')}.`);
 }
+
+const lostLines = (lost: string | null, runId: string): string[] =>
+  (lost === null ? [] : [`    nothing runs it: it is ${lost}; first ${command(restoreCommand(runId))}`]);
 
 /** One open wait as a line of JSON. */
 export function jsonOf({ run, wait }: Open): void {
@@ -59,7 +65,7 @@ function block({ run, wait }: Open): string {
 }
 
 export function addInbox(program: Command): void {
-  reading(program.command('inbox').description('everything that people are asked for, over all runs, with the command that answers it'))
+  reaching(program.command('inbox').description('everything that people are asked for, over all runs, with the command that answers it'))
     .addOption(new Option('--sort <by>', 'soonest end, longest waiting or highest risk first').choices(Object.keys(ORDERS)).default('until'))
     .addOption(new Option('--kind <kind...>', 'only these').choices(KINDS))
     .addOption(new Option('--risk <class...>', 'only calls of this effect class').choices(RISKS))

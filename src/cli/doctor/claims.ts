@@ -29,6 +29,8 @@ async function orphan(place: Place, claim: LedgerRow): Promise<Finding[]> {
   // A newer build carries the run on, and looks after its claims.
   if (known === undefined) return [];
   const what = `claim ${claim.callId} of run ${claim.runId}`;
+  const purged = known ? null : await (await place.stores()).journal.purged(claim.runId);
+  if (purged) return [{ what, state: 'note', detail: `${about(claim)}; the run was purged ${distance(purged.purgedAt)} with this call in doubt, and nothing follows it any more`, next: `find out whether ${claim.tool} happened; its key is ${claim.key}` }];
   if (!known) return wrong(what, `${about(claim)}; the journal knows no such run`, `find out whether ${claim.tool} happened; its key is ${claim.key}`);
   if (isOver(known.row)) return [{ what, state: 'note', detail: `${about(claim)}; the run is ${known.row.status}, so nothing follows it any more: a person has to find out whether it happened`, next: `npx longhaul runs show ${claim.runId}` }];
   const lost = lostWords(known.row, await client.execution(claim.runId).catch(() => undefined));
