@@ -3,14 +3,13 @@
 import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { RunRow } from '../../src/core/row';
-import { cli, ROOT, until, type Cli, type Dev, type Ended } from './support/cli';
+import { cli, ROOT, until, type Cli, type Ended } from './support/cli';
 
 const FOLDER = path.join(ROOT, 'examples', 'folder-report', 'corpus');
 let here: Cli;
-let dev: Dev;
 beforeAll(async () => {
   here = cli();
-  dev = await here.dev();
+  await here.dev();
 }, 120_000);
 afterAll(() => here.stop(), 60_000);
 
@@ -34,7 +33,7 @@ test('R1.3 everything is killed in the middle of the demo\'s run and Temporal\'s
   expect((await here.run(['approvals', 'approve', approvalId])).code).toBe(0);
   await here.killAll();
   for (const name of readdirSync(here.stateDir).filter((one) => one.startsWith('temporal.db'))) rmSync(path.join(here.stateDir, name));
-  dev = await here.dev();
+  await here.dev();
   const all = await here.run(['runs', 'restore', '--all', '--json']);
   const restored = all.stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line) as { runId: string; kind: string });
   expect([all.code, restored.map(({ kind }) => kind).every((kind) => kind === 'restored'), restored.some(({ runId }) => runId === 'waiting')]).toEqual([0, true, true]);
