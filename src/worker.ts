@@ -22,7 +22,7 @@ import { openEncryption, selfTest, type Encryption } from './adapters/codec/encr
 import { resolveAgents, serviceResolver, toolsByContract } from './adapters/config/resolve';
 import { openKeyring } from './adapters/keys/keyring';
 import { installCrashPointFromEnv } from './adapters/crash/kill-at';
-import { installLogger, type Log } from './adapters/logging/logger';
+import { dropIdleRuntime, installLogger, type Log } from './adapters/logging/logger';
 import { metricsAddress, startGauges } from './adapters/logging/metrics';
 import { modelById, modelIdFromEnv, modelNotes, modelPrice } from './adapters/models/from-env';
 import { policyOf, tablePolicy } from './adapters/policy/table';
@@ -82,23 +82,22 @@ const HISTORY: Required<HistoryLimits> = { softEvents: 2_000, hardEvents: 10_000
 /** Makes a worker that is ready to run. Throws what the file of secrets, the stores, the connection and the bundle throw. */
 export async function startWorker(settings: WorkerSettings): Promise<RunningWorker> {
   const { secrets, log, metrics, encryption } = await prepared(settings);
-  const stores = settings.stores ?? await openStores({ stateDir: settings.stateDir, ...storesAt(settings.config.stores, process.env) });
-  const connection = 'address' in settings.connection ? await NativeConnection.connect(settings.connection) : settings.connection as NativeConnection;
-  const namespace = settings.namespace ?? 'default';
-  const say = (message: string, about: Record<string, unknown>): void => log.info(message, about);
-  const notes = keepNotes(settings.stateDir, ownerOf(settings), namespace, (error) => log.warn('what runs here is not noted; after a crash it waits for its heartbeats', { error: String(error) }));
-  const unnoted = installGroupNote((child) => notes.group(child));
-  const reaper = startReaper({ stateDir: settings.stateDir, notes, client: new Client({ connection, namespace, dataConverter: encryption.dataConverter }), namespace, log: say });
-  const gauges = metrics === undefined ? null : startGauges(stores, Runtime.instance().metricMeter);
+  const opened: (() => unknown)[] = [];
   const close = async (): Promise<void> => {
-    reaper.stop();
-    gauges?.stop();
-    unnoted();
-    notes.close();
-    if (!settings.stores) await stores.close();
-    if (connection !== settings.connection) await connection.close();
+    for (const one of opened.splice(0).reverse()) await one();
   };
   try {
+    const stores = settings.stores ?? await openStores({ stateDir: settings.stateDir, ...storesAt(settings.config.stores, process.env) });
+    if (!settings.stores) opened.push(() => stores.close());
+    const connection = 'address' in settings.connection ? await NativeConnection.connect(settings.connection) : settings.connection as NativeConnection;
+    if (connection !== settings.connection) opened.push(() => connection.close());
+    const namespace = settings.namespace ?? 'default';
+    const notes = keepNotes(settings.stateDir, ownerOf(settings), namespace, (error) => log.warn('what runs here is not noted; after a crash it waits for its heartbeats', { error: String(error) }));
+    const unnoted = installGroupNote((child) => notes.group(child));
+    opened.push(() => notes.close(), unnoted);
+    if (metrics !== undefined) opened.push(startGauges(stores, Runtime.instance().metricMeter).stop);
+    const reaper = startReaper({ stateDir: settings.stateDir, notes, client: new Client({ connection, namespace, dataConverter: encryption.dataConverter }), namespace, log: log.info });
+    opened.push(() => reaper.stop());
     const hands = makeHands(await depsOf(settings, secrets, stores, connection, encryption, log));
     const worker = await Worker.create({ ...options(settings, encryption), connection, activities: hands, interceptors: { activity: [noting(notes)] } });
     // What a dead worker left is told before this one is up, so that nothing is sought at the dead one's queue any more.
@@ -107,6 +106,7 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
     return { worker, mode: modeOf(settings), run: () => polling(worker, close), shutdown: () => worker.shutdown() };
   } catch (error) {
     await close();
+    await dropIdleRuntime();
     throw error;
   }
 }
@@ -118,13 +118,13 @@ async function prepared({ config, folder, stateDir, metrics, logFile, logLevel }
   const secrets = openSecrets({ config, folder: folder ?? process.cwd(), env: process.env });
   // Before anything else is said or opened. It stays: calls may end after their worker has.
   installRedactor(secrets.known);
+  const encryption = openEncryption({ stateDir, demanded: config.encryption });
+  await selfTest(encryption);
   const wanted = metrics ?? process.env['LONGHAUL_METRICS']?.trim();
   const address = wanted ? await metricsAddress(wanted) : undefined;
   const log = installLogger({ file: logFile, level: logLevel ?? 'info', metrics: address });
   for (const note of secrets.notes) log.warn(note);
   installCrashPointFromEnv();
-  const encryption = openEncryption({ stateDir, demanded: config.encryption });
-  await selfTest(encryption);
   return { secrets, log, metrics: address, encryption };
 }
 

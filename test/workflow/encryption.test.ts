@@ -191,6 +191,15 @@ test('R10.9 a run that was begun in plain goes on and ends after encryption is t
   expect(await kidsOf(runId)).toEqual([newest()]);
 }, 90_000);
 
+test('a worker that may not start says why in one sentence and ends: no keys where they are demanded, or stores that cannot be opened', async () => {
+  const empty = path.join(rig.stateDir, 'empty');
+  const start = (env: Record<string, string>): Promise<{ code?: number | string; killed?: boolean; stderr: string }> => promisify(execFile)(process.execPath, [path.join(ROOT, 'bin', 'longhaul.js'), 'worker', '--state-dir', empty, '--task-queue', 'none', '--config', path.join(ROOT, 'examples', 'first-agent')],
+    { env: { ...process.env, TEMPORAL_ADDRESS: rig.server.address, ...env }, timeout: 60_000 }).catch((error: { code: number; stderr: string }) => error);
+  expect(await start({ LONGHAUL_ENCRYPTION: 'on' })).toMatchObject({ code: 1, killed: false, stderr: expect.stringMatching(/^Payloads are to be encrypted, and there are no keys here \(.*payload-keys\.json\): make them with `npx longhaul keys create`/) });
+  writeFileSync(path.join(empty, 'longhaul.db'), 'this is no database, it is only long enough to look like one '.repeat(100));
+  expect(await start({})).toMatchObject({ code: 1, killed: false, stderr: expect.stringMatching(/longhaul\.db/) });
+}, 150_000);
+
 test('B17 the codec fails once after the effect: the run goes on, and the effect is there once', async () => {
   const flag = path.join(rig.stateDir, 'fail-once');
   const fault = path.join(rig.stateDir, 'fault.cjs');

@@ -42,6 +42,11 @@ export function installLogger({ file, level, metrics }: LogOptions): Log {
   return installed;
 }
 
+/** For a worker that could not be made: the runtime waits for one, and a process would never end. The next worker makes it again. */
+export async function dropIdleRuntime(): Promise<void> {
+  await (Runtime._instance as { shutdownIfIdle(): Promise<void> } | undefined)?.shutdownIfIdle();
+}
+
 const clean = (message: string): string => withoutCredentials(redactText(message));
 
 const sdkLevel = (level: LogOptions['level']): LogLevel => (level === 'silent' ? 'ERROR' : level === 'info' ? 'WARN' : level.toUpperCase() as LogLevel);
