@@ -95,8 +95,9 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
     const notes = keepNotes(settings.stateDir, ownerOf(settings), namespace, (error) => log.warn('what runs here is not noted; after a crash it waits for its heartbeats', { error: String(error) }));
     const unnoted = installGroupNote((child) => notes.group(child));
     opened.push(() => notes.close(), unnoted);
-    if (metrics !== undefined) opened.push(startGauges(stores, Runtime.instance().metricMeter).stop);
-    const reaper = startReaper({ stateDir: settings.stateDir, notes, client: new Client({ connection, namespace, dataConverter: encryption.dataConverter }), namespace, log: log.info });
+    const gauges = metrics === undefined ? null : startGauges(stores, Runtime.instance().metricMeter);
+    opened.push(() => gauges?.stop());
+    const reaper = startReaper({ stateDir: settings.stateDir, notes, client: new Client({ connection, namespace, dataConverter: encryption.dataConverter }), namespace, log: (message, about) => log.info(message, about) });
     opened.push(() => reaper.stop());
     const hands = makeHands(await depsOf(settings, secrets, stores, connection, encryption, log));
     const worker = await Worker.create({ ...options(settings, encryption), connection, activities: hands, interceptors: { activity: [noting(notes)] } });
