@@ -21,9 +21,10 @@ import { stepMessages } from './model-step';
 import { readJson, storeOutput } from './outputs';
 import { proposalOf, referred, type Proposal } from './proposal';
 import { PROPOSE_PLAN } from './proposed-plan';
+import { readTranscript } from './read-transcript';
 import { RecentEvents } from './recent-events';
 import { StoredAnswers } from './stored-answers';
-import { readTranscript, type Transcript } from './transcript';
+import type { Transcript } from './transcript';
 
 /** What the composition root hands in. */
 export interface ModelDeps {

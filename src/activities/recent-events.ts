@@ -1,7 +1,7 @@
 // The newest events of the runs that this worker plans for, kept in memory: a turn then reads what the last one added, not its whole
 // window. The journal stays the authority: each look reads the newest kept event again, and drops what is kept when it differs
 // (an older copy of the database was put back). Bounded in runs and in events a run; loses nothing when it is dropped.
-import { isDeepStrictEqual } from 'node:util';
+import { canonical, type Json } from '../core/canonical';
 import type { RunEvent } from '../core/events';
 import type { JournalPort } from '../ports/journal';
 
@@ -30,7 +30,7 @@ export class RecentEvents {
     const events = start.slice(0, -1);
     for (let from = newest ? newest.seq - 1 : after, more = true; more && from < Math.max(upTo, newest?.seq ?? 0); ) {
       const page = await this.journal.read(runId, from);
-      if (newest && from === newest.seq - 1 && !isDeepStrictEqual(page.events[0], newest)) return null;
+      if (newest && from === newest.seq - 1 && textOf(page.events[0]) !== textOf(newest)) return null;
       for (const event of page.events) events.push(event);
       from = page.events.at(-1)?.seq ?? upTo;
       more = page.more;
@@ -44,3 +44,5 @@ export class RecentEvents {
     for (const oldest of [...this.kept.keys()].slice(0, Math.max(0, this.kept.size - RUNS))) this.kept.delete(oldest);
   }
 }
+
+const textOf = (event: RunEvent | undefined): string => canonical((event ?? null) as unknown as Json);

@@ -1,16 +1,10 @@
-// What a model has seen and done so far in a run, read from the journal: its earlier answers, what came of each call, and
-// what people said in between. Reads events and the stored answers only; renders nothing (assemble.ts does).
-// The same journal version gives the same transcript, so that a retry sees what the first attempt saw.
+// What a model has seen and done so far in a run: its earlier answers, what came of each call, and what people said in between.
+// The shape, and how one event after the other adds to it. Pure; read-transcript.ts reads the events, assemble.ts renders.
 import type { Json } from '../core/canonical';
 import type { EventData, RunEvent } from '../core/events';
 import type { Failure } from '../core/failure';
 import type { StepOutline } from '../core/plan';
 import type { Output } from '../core/run';
-import type { Stores } from './fold-journal';
-import { loadOutput } from './outputs';
-import type { RecentEvents } from './recent-events';
-import type { StoredAnswers } from './stored-answers';
-import { readEvents } from './transcript-events';
 
 /** A call of a tool as the model made it. `steps` are the steps that came of it, `error` why none did. */
 export interface MadeCall { id: string; tool: string; args: Json; steps: string[]; error?: string }
@@ -47,9 +41,6 @@ export interface Transcript {
 /** Turns that are loaded at all; no input has room for more, and a run may have thousands. */
 export const MAX_TURNS = 200;
 
-/** What it is read from: the stores, and what this worker still knows of them. */
-export interface Sources extends Stores { recent: RecentEvents; answers: StoredAnswers }
-
 /** While it is read: the answers are loaded at the end, and sets still grow. */
 export interface Reading extends Omit<Transcript, 'created' | 'turns' | 'olderTurns'> {
   created: EventData['RunCreated'] | null;
@@ -58,23 +49,6 @@ export interface Reading extends Omit<Transcript, 'created' | 'turns' | 'olderTu
   messages: { text: Output; actor: string; notes: string[]; at: number }[];
   /** Answers that were left unread. */
   unread: number;
-}
-
-/**
- * What a run's journal says up to version `upTo`. Throws an Error when the run is not there, and ArtifactError when a stored
- * answer is missing or damaged: nothing partial is ever shown to a model.
- */
-export async function readTranscript(sources: Sources, runId: string, upTo: number): Promise<Transcript> {
-  const { artifacts, answers } = sources;
-  const reading: Reading = { created: null, goal: '', declared: [], steps: new Map(), edited: new Map(), turns: [], notes: [], planCalls: new Set(), messages: [], unread: 0 };
-  await readEvents(sources, runId, upTo, reading);
-  if (!reading.created) throw new Error(`The journal holds no run ${runId}.`);
-  // From the end, so that the places of those before stay as they were.
-  for (const { text, actor, notes, at } of reading.messages.reverse()) notes.splice(at, 0, `Note from ${actor}: ${asText(await loadOutput(artifacts, text))}`);
-  const older = reading.turns.slice(0, Math.max(0, reading.turns.length - MAX_TURNS));
-  const turns = await Promise.all(reading.turns.slice(older.length).map(async ({ output, text, ...turn }) => ({ ...turn, answer: output ? await answers.of(output) : { v: 1 as const, text, finish: 'stop', calls: [] } })));
-  const { created, goal, declared, steps, edited } = reading;
-  return { created, goal, declared, steps, edited, turns, olderTurns: reading.unread + older.length, notes: [...reading.notes, ...older.flatMap((turn) => turn.notes)] };
 }
 
 export function take(to: Reading, event: RunEvent): void {
@@ -130,5 +104,3 @@ function turnBy(to: Reading, callId: string): Reading['turns'][number] | undefin
 
 /** Where a remark belongs: after the newest answer, or before the first. */
 const notesOf = (to: Reading): string[] => to.turns.at(-1)?.notes ?? to.notes;
-
-const asText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));

@@ -1,17 +1,42 @@
-// Which events of a journal a transcript is read from: all of a short run; of a long one those of its newest turns, so that a
-// planning call costs the same at the ten-thousandth turn as at the thousandth. What stands before them (the goal, the count of
-// turns, notes of people, a plan declared at the start) comes from the state and from the head of the journal.
+// Reads the transcript of a run from its journal. Of a long run only the events of its newest turns are read, so that a planning
+// call costs the same at the ten-thousandth turn as at the thousandth; what stands before them (the goal, the count of turns, notes
+// of people, a plan declared at the start) comes from the state and from the head of the journal. Renders nothing.
+// The same journal version gives the same transcript, whatever checkpoints there are: a retry sees what the first attempt saw.
+import type { Json } from '../core/canonical';
 import type { RunEvent } from '../core/events';
 import { foldOn, startOf, type Stores } from './fold-journal';
-import { MAX_TURNS, take, type Reading, type Sources } from './transcript';
+import { loadOutput } from './outputs';
+import type { RecentEvents } from './recent-events';
+import type { StoredAnswers } from './stored-answers';
+import { MAX_TURNS, take, type Reading, type Transcript } from './transcript';
+
+/** What it is read from: the stores, and what this worker still knows of them. */
+export interface Sources extends Stores { recent: RecentEvents; answers: StoredAnswers }
 
 /** Events in which a run is created and a declared plan begins. */
 const HEAD = 8;
 /** Events that are read back at first. */
 const WINDOW = 2_048;
 
-/** Reads up to version `upTo` into `reading`. The same version gives the same, whatever checkpoints there are. */
-export async function readEvents(sources: Sources, runId: string, upTo: number, reading: Reading): Promise<void> {
+/**
+ * What a run's journal says up to version `upTo`. Throws an Error when the run is not there, and ArtifactError when a stored
+ * answer is missing or damaged: nothing partial is ever shown to a model.
+ */
+export async function readTranscript(sources: Sources, runId: string, upTo: number): Promise<Transcript> {
+  const { artifacts, answers } = sources;
+  const reading: Reading = { created: null, goal: '', declared: [], steps: new Map(), edited: new Map(), turns: [], notes: [], planCalls: new Set(), messages: [], unread: 0 };
+  await readEvents(sources, runId, upTo, reading);
+  if (!reading.created) throw new Error(`The journal holds no run ${runId}.`);
+  // From the end, so that the places of those before stay as they were.
+  for (const { text, actor, notes, at } of reading.messages.reverse()) notes.splice(at, 0, `Note from ${actor}: ${asText(await loadOutput(artifacts, text))}`);
+  const older = reading.turns.slice(0, Math.max(0, reading.turns.length - MAX_TURNS));
+  const turns = await Promise.all(reading.turns.slice(older.length).map(async ({ output, text, ...turn }) => ({ ...turn, answer: output ? await answers.of(output) : { v: 1 as const, text, finish: 'stop', calls: [] } })));
+  const { created, goal, declared, steps, edited } = reading;
+  return { created, goal, declared, steps, edited, turns, olderTurns: reading.unread + older.length, notes: [...reading.notes, ...older.flatMap((turn) => turn.notes)] };
+}
+
+/** Reads up to version `upTo` into `reading`. */
+async function readEvents(sources: Sources, runId: string, upTo: number, reading: Reading): Promise<void> {
   for (let size = WINDOW; size < upTo; size *= 2) {
     const events = await sources.recent.of(runId, upTo - size, upTo);
     const first = firstOf(events);
@@ -60,3 +85,5 @@ async function head({ journal }: Stores, runId: string, first: number, reading: 
 const SETS_OUT: ReadonlySet<RunEvent['type']> = new Set(['RunCreated', 'PlanAccepted', 'CallPrepared', 'StepCompleted', 'StepFailed', 'StepSkipped']);
 /** A plan of one of the turns that are left out. */
 const isTurns = (event: RunEvent): boolean => event.type === 'PlanAccepted' && /^c\d+$/.test(event.data.by);
+
+const asText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
