@@ -78,7 +78,7 @@ test('R9.2 a build that does not know what an open run was written with does not
   const looked = await at.cli(['migrate', '--dry-run', '--json', 'ahead']);
   expect([looked.code, JSON.parse(looked.stdout)]).toEqual([1, expect.objectContaining({ verdict: 'refused', why: expect.stringContaining('is newer than this build') })]);
   const found = await at.cli(['doctor', '--json', '--task-queue', 'back']);
-  expect(found.stdout.split('\n').filter((line) => line.includes('"wrong"'))).toEqual([expect.stringMatching(/run ahead.*this build leaves it alone: Event 1 .* start a worker of the build that wrote it/)]);
+  expect(found.stdout.split('\n').filter((line) => line.includes('"wrong"'))).toEqual([expect.stringMatching(/run ahead.*this build leaves it alone: Event 1 .*start a worker of the build that wrote it/)]);
   expect(await at.written('ahead')).toEqual(before);
   await approve(asked, { build: builds.third });
   expect([await end('ahead'), effects('ahead')]).toEqual(['All 1 steps done, by the second law.', ['send@1']]);
@@ -139,6 +139,23 @@ test('R9.2 where a build that is too old is made current all the same, the run w
   const again = await at.worker(crew('forced', 'b3', '--current', '--force'), third);
   expect([await end('forced'), effects('forced')]).toEqual(['All 1 steps done, by the second law.', ['send@1']]);
   await all(one, three, restarted, again);
+}, 300_000);
+
+test('R9.2 R10.6 a run whose version has no workers left is named by the doctor, and goes on under the current version by the command that it names', async () => {
+  const one = await at.worker(crew('gone', 'b1'));
+  const asked = await begin('left', 'gone');
+  await one.stop();
+  const second = { build: builds.second };
+  const two = await at.worker(crew('gone', 'b2', '--current'), second);
+  const found = await at.cli(['doctor', '--json', '--task-queue', 'gone'], second);
+  const wrong = found.stdout.split('\n').filter((line) => line.includes('"wrong"') && line.includes('run left')).map((line) => JSON.parse(line) as { detail: string; next: string });
+  expect(wrong).toEqual([expect.objectContaining({ detail: 'it is pinned to gone b1, and no worker of that version polls, so that nothing wakes it' })]);
+  const words = /npx longhaul temporal (.*)$/.exec(wrong[0]?.next ?? '')?.[1] ?? '';
+  expect(await at.server.temporalCli(words.split(' '))).toMatchObject({ code: 0 });
+  await approve(asked, second);
+  expect([await end('left'), effects('left')]).toEqual(['1 of 1 steps done.', ['send@1']]);
+  await two.stop();
+  expect(await at.cli(['worker', '--build-id', 'b3'])).toMatchObject({ code: 2, stderr: expect.stringContaining('--build-id belongs to a deployment') });
 }, 300_000);
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });
