@@ -3,6 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { canonical } from '../../src/core/canonical';
+import type { Command } from '../../src/core/commands';
 import type { RunEvent } from '../../src/core/events';
 import { evolve, fold } from '../../src/core/evolve';
 import { initialState } from '../../src/core/initial';
@@ -91,10 +92,15 @@ test('I10 a run goes on alike from live state and from a checkpoint', () => {
   }, 25);
 });
 
+/** A made-up answer to a request that only this very turn makes: nothing in the world can answer before it is asked. */
+const foresees = (command: Command, events: readonly RunEvent[]): boolean => 'attempt' in command && events.some(({ type, data }) =>
+  (type === 'ToolCallRequested' || type === 'ModelCallRequested') && data.callId === command.callId && data.attempt === command.attempt);
+
 test('I12 every command applied twice yields nothing new and the same answer', () => {
   always((seed) => {
     for (const { command, before, now } of walk(seed).commands) {
       const once = turn(before, [command], now);
+      if (foresees(command, once.events)) continue;
       const twice = turn(once.draft, [command], now);
       expect(twice.events).toEqual([]);
       if (before.end === null && once.draft.end === null) expect(twice.answers).toEqual(once.answers);
