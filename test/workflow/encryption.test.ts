@@ -183,6 +183,8 @@ test('R10.9 a run that was begun in plain goes on and ends after encryption is t
   await new Client({ connection: rig.client.connection }).workflow.start('agentRun', { taskQueue: 'plain', workflowId: workflowIdOf(runId), args: [{ v: 1, runId, epoch: 0, inputDigest: row.inputDigest, inputRef: row.inputRef }], workflowTaskTimeout: '5s' });
   await asked(runId);
   expect(await kidsOf(runId)).toEqual([]);
+  // The journal has the question before the workflow task that asked it stands in the history.
+  for (let n = 0; n < 100 && heldBy(opened(await raw(runId)), CANARY).length === 0; n += 1) await sleep(100);
   expect(heldBy(opened(await raw(runId)), CANARY)).toEqual(['canary']);
   await plainWorker.kill();
   await rig.worker({ taskQueue: 'plain' });
