@@ -62,6 +62,7 @@ async function ready(deps: HandsDeps, asked: Asked<CallNeed>): Promise<CallResul
   const signal = ownSignal();
   if (signal.aborted) return { kind: 'not-sent', why: stopReason(signal.reason) === 'shutdown' ? 'shutdown' : 'cancelled' };
   if (lapsed(need, bound.digest)) return { kind: 'not-sent', why: 'approval' };
+  if (need.approval && tool.version !== need.version) return { kind: 'not-sent', why: 'approval', fault: `${need.tool} ${need.version} was approved, and ${tool.version} would run` };
   const unsigned = unproved(deps, asked, bound.digest);
   if (unsigned) return unsigned;
   try {

@@ -35,6 +35,7 @@ export function makeGate(deps: HandsDeps): (asked: Asked<GateNeed>) => Promise<G
       resourceVersion: settled ? asked.need.resourceVersion : await resourceVersion(question, asked.need),
       premises: settled ? [] : await premisesNow(deps, asked.need, 'tool' in question ? question.call : null),
       honoursKey: 'tool' in question && question.tool.honoursKey === true,
+      ...('tool' in question && question.tool.version !== asked.need.version ? { version: question.tool.version } : {}),
     };
   });
 }

@@ -53,6 +53,7 @@ async function prepared(deps: HandsDeps, decide: PolicyPort['decide'], asked: As
   const fits = (need.grants ?? []).filter(({ where }) => fitsTerms(bound.args, where)).map(({ grantId }) => grantId);
   return {
     kind: 'prepared', argsDigest: bound.digest, resourceVersion, policy, ledgerIncarnation: await deps.ledger.incarnation(),
+    ...(tool.version === need.version ? {} : { version: tool.version }),
     ...(tool.carves ? { wants: tool.carves(args) } : {}), ...(previewRef ? { previewRef } : {}), ...(fits.length > 0 ? { fits } : {}),
     args: await storeOutput(deps.artifacts, bound.args, { name: `${need.stepId}-arguments.json`, summary: `arguments of ${tool.name}` }),
   };

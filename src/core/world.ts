@@ -114,6 +114,8 @@ export type ModelResult =
 
 export type PrepareResult =
   | { kind: 'prepared'; argsDigest: string; args: Output; resourceVersion: string | null; policy: PolicyVerdict; previewRef?: ArtifactRef; ledgerIncarnation?: string;
+    /** Version of the tool that was found, where it is not the pinned one. */
+    version?: string;
     /** Ids of those grants that the arguments fit. */
     fits?: string[];
     /** What the run that the call starts may use up, as far as the call says so. */
@@ -134,8 +136,8 @@ export type CallResult =
   | { kind: 'in-doubt'; why: string }
   /** Nothing was sent and no attempt is counted: a cap, a breaker or a live owner is in the way. */
   | { kind: 'busy'; why: string; retryAfterMs: number }
-  /** Nothing was sent: what allowed the call no longer holds. */
-  | { kind: 'not-sent'; why: 'cancelled' | 'approval' | 'shutdown' }
+  /** Nothing was sent: what allowed the call no longer holds. `fault`: what of it. */
+  | { kind: 'not-sent'; why: 'cancelled' | 'approval' | 'shutdown'; fault?: string }
   /** Nothing was sent: what the approvers signed does not hold any more. */
   | { kind: 'not-sent'; why: 'proof'; fault: string }
   /** Nothing was sent: a premise of the plan does not hold any more. */
@@ -161,6 +163,8 @@ export interface GateEvidence {
   resourceVersion: string | null | { error: string };
   premises: PremiseSeen[];
   honoursKey: boolean;
+  /** Version of the tool that was found, where it is not the one that the call was prepared for. */
+  version?: string;
 }
 
 /** What came by a callback, as one value: the payload itself, or the list of a batch; or what a look at a child run has shown. */

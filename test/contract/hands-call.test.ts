@@ -121,6 +121,14 @@ describe('what changed while a call waited for its claim is seen before the send
     expect(await call(rig.need({ approval }))).toEqual({ kind: 'not-sent', why: 'approval' });
     expect([sent, (await row())?.state]).toEqual([[], 'released']);
   });
+  test('R4.4 another version of the tool than the approved one; where nobody was asked, the minor version is the worker\'s', async () => {
+    const call = await over(toolFor(writes));
+    const { need: { argsDigest = '' } } = rig.need();
+    const approval = { approvalId: 'a-1', expiresAt: Date.now() + 60_000, argsDigest };
+    expect(await call(rig.need({ version: '1.7.0', approval }))).toEqual({ kind: 'not-sent', why: 'approval', fault: expect.stringMatching(/ 1\.7\.0 was approved, and 1\.\d\.0 would run$/) });
+    expect([sent, (await row())?.state]).toEqual([[], 'released']);
+    expect(await call(rig.need({ attempt: 2, version: '1.7.0' }))).toMatchObject({ kind: 'succeeded' });
+  });
   test('R4.4 another version of what it changes', async () => {
     const call = await over(toolFor(writes, { resourceVersion: async () => 'v2' }));
     expect(await call(rig.need({ resourceVersion: 'v1' }))).toEqual({ kind: 'not-sent', why: 'approval' });

@@ -1,7 +1,9 @@
 // Promises of rules/calls: how a call is prepared, requested, recorded, tried again and failed.
 import { digestOf } from '../../src/core/canonical';
+import type { RunEvent } from '../../src/core/events';
 import { callKey } from '../../src/core/keys';
-import { asks, given, prepared, returned, succeeded, toolStep } from '../../src/testing/scenario';
+import { checkPatch } from '../../src/core/rules/planning';
+import { asks, given, prepared, returned, said, succeeded, toolStep } from '../../src/testing/scenario';
 
 const mail = () => given({ steps: [toolStep('s', 'mail')] });
 const sent = () => mail().when(prepared('s'));
@@ -85,6 +87,33 @@ test('a refusal by the business is final at once', () => {
 test('what was prepared for is asked for again when the hands find it changed', () => {
   const run = sent().when(returned('c1', 1, { kind: 'not-sent', why: 'approval' })).then(['ApprovalVoided', { approvalId: null }]).thenNeeds('prepare:s#2');
   run.when(prepared('s', { of: 's' }, { n: 2, policy: asks() })).then(['CallPrepared', { callId: 'c2', key: callKey('run-1', 2, 'mail', 1) }], 'ApprovalRequested');
+});
+
+test('R4.4 people approve the version that the worker has; another one at the call makes the approval void, and the step is asked for again', () => {
+  const asked = mail().when(prepared('s', { of: 's' }, { policy: asks(), version: '1.2.0' })).then(['CallPrepared', { version: '1.2.0', key: callKey('run-1', 1, 'mail', 1) }], 'ApprovalRequested');
+  const [approval] = Object.values(asked.state.approvals);
+  expect(approval?.binding).toMatchObject({ tool: 'mail', version: '1.2.0' });
+  const requested = asked.when(said('bob', { kind: 'approve', approvalId: approval?.approvalId ?? '' })).then('ApprovalGranted', ['ToolCallRequested', { version: '1.2.0' }]);
+  requested.when(returned('c1', 1, { kind: 'not-sent', why: 'approval', fault: 'mail 1.2.0 was approved, and 1.3.0 would run' }))
+    .then(['ApprovalVoided', { why: 'mail 1.2.0 was approved, and 1.3.0 would run' }]).thenNeeds('prepare:s#2');
+});
+
+test('R4.4 a patch elsewhere in the plan voids nothing: what was approved before or after it is sent', () => {
+  const asked = given({ steps: [toolStep('s', 'mail'), toolStep('later', 'read', { dependsOn: ['s'] })] }).when(prepared('s', { of: 's' }, { policy: asks() }));
+  const last = asked.journal.at(-1)!;
+  const patch = { ...last, seq: last.seq + 1, type: 'PlanAccepted', data: { planVersion: 2, by: 'c9', goal: '', add: [toolStep('other', 'read', { dependsOn: ['s'] })], drop: ['later'] } } as unknown as RunEvent;
+  const run = given([...asked.journal, patch]);
+  expect([run.state.plan.version, run.state.approvals]).toEqual([2, asked.state.approvals]);
+  run.when(said('bob', { kind: 'approve', approvalId: Object.keys(run.state.approvals)[0] ?? '' })).then('ApprovalGranted', ['ToolCallRequested', { callId: 'c1' }]);
+});
+
+test('R4.4 a plan cannot drop, replace or repeat a step whose approval is open, nor what that step hangs on', () => {
+  const { state } = given({ steps: [toolStep('base', 'read'), toolStep('s', 'mail', { dependsOn: ['base'] })] }).when(returned('c1', 1, succeeded())).when(prepared('s', { of: 's' }, { policy: asks() }));
+  for (const id of ['base', 's']) {
+    expect(checkPatch(state, { add: [], drop: [id] }).join()).toMatch(/cannot be dropped: it is (done|active)/);
+    expect(checkPatch(state, { add: [toolStep(id, 'read')], drop: [id] }).join()).toContain('takes the id of an earlier step');
+  }
+  expect(checkPatch(state, { add: [toolStep('other', 'read')], drop: [] })).toEqual([]);
 });
 
 test('a worker that shuts down before the send gives the call back', () => {

@@ -111,6 +111,14 @@ describe('may it be sent now?', () => {
     look(doubt('pay', { resourceVersion: 'v1' }), { ...unsent, resourceVersion: 'v2' }).then(['RecoveryChecked', { decision: 'ask-again' }], ['ApprovalVoided', { approvalId: null }]).thenNeeds('prepare:s#2');
     look(doubt('pay', { resourceVersion: 'v1' }), { ...unsent, resourceVersion: 'v1' }).then(['RecoveryChecked', { decision: 'send' }], 'ToolCallRequested');
   });
+  test('R4.4 the tool has another version than the approved one: asked again, or left to a person where a repeat was the only way; without an approval it is sent', () => {
+    const run = given({ steps: [toolStep('s', 'pay')] }).when(prepared('s', { of: 's' }, { policy: asks() }));
+    const sent = run.when(said('ann', { kind: 'approve', approvalId: Object.keys(run.state.approvals)[0] ?? '' })).when(returned('c1', 1, { kind: 'unknown', why: '?' }));
+    look(sent, { ...unsent, version: '1.1.0' }).then(['RecoveryChecked', { decision: 'ask-again' }], ['ApprovalVoided', { why: 'pay 1.0.0 was approved, and 1.1.0 would run' }]).thenNeeds('prepare:s#2');
+    const ledger = { state: 'unknown', fence: 1, firstClaimedAt: 0, sendWindowUntil: 0, ownerGone: true } as const;
+    look(sent, { ledger, honoursKey: true, version: '1.1.0' }).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
+    look(doubt('pay'), { ...unsent, version: '1.1.0' }).then(['RecoveryChecked', { decision: 'send' }], 'ToolCallRequested');
+  });
   test('a version that cannot be read does not stop a call that was never sent', () => {
     look(doubt('pay', { resourceVersion: 'v1' }), { ...unsent, resourceVersion: { error: 'down' } }).then(['RecoveryChecked', { decision: 'send' }], 'ToolCallRequested');
   });

@@ -1,16 +1,27 @@
 // What a call was prepared for, and what its plan took for granted, changes while the run waits for an approval or while no worker
-// lives: nothing is sent blindly. A changed thing is asked for anew with its new version; a broken premise fails the step.
+// lives: nothing is sent blindly. A changed thing, tool or argument is asked for anew; a broken premise fails the step; and what a
+// step hangs on stands still while its approval is open.
+import type { Json } from '../../src/core/canonical';
+import { startChatServer, type ChatServer } from '../../src/testing/chat-server';
+import type { ChatRequest } from '../../src/testing/chat-model';
+import { PLANNER } from '../rig/config';
 import { changeVersion } from '../rig/tools';
-import { startRig, type Rig } from '../rig/rig';
+import { ANN, startRig, type Rig } from '../rig/rig';
 
 let rig: Rig;
+let chat: ChatServer | undefined;
 beforeAll(async () => { rig = await startRig(); }, 120_000);
-afterAll(() => rig.stop(), 60_000);
+afterAll(async () => {
+  await rig.stop();
+  await chat?.close();
+}, 60_000);
 
 const plan = (text: string, more: object = {}) => ({ goal: 'Change it', steps: [{ id: 'only', title: 'Only', action: { type: 'tool', tool: 'asked', args: { text } }, ...more }] });
 /** The open approval that is not `last`. */
 const approval = (runId: string, last = '') => rig.until(runId, (state) => Object.values(state.approvals).find(({ approvalId }) => approvalId !== last));
-const approve = (runId: string, approvalId: string) => rig.send(runId, { kind: 'approve', approvalId });
+const approve = (runId: string, approvalId: string, id = 'ann') => rig.send(runId, { kind: 'approve', approvalId }, { actor: { ...ANN, id } });
+/** Why approvals of the run became void. */
+const voided = async (runId: string) => (await rig.events(runId)).flatMap((event) => (event.type === 'ApprovalVoided' ? [event.data.why] : []));
 
 test('R4.4 a thing that changed while its approval was waited for is not touched: it is asked for anew, with its new version', async () => {
   const worker = await rig.worker();
@@ -55,4 +66,59 @@ test('R4.1 R4.4 a thing that changed while no worker lived is found by the third
   await approve(runId, second.approvalId);
   const { state } = await rig.end(runId);
   expect([state.end?.outcome, rig.effects(runId).length]).toEqual(['full', 1]);
+});
+
+test('R4.4 the tool has another version before the call is made: the approval is void, asked for again with the new version, and made once', async () => {
+  const worker = await rig.worker({ taskQueue: 'renewed' });
+  const runs = await Promise.all(['open', 'granted'].map((text) => rig.run({ plan: plan(text), taskQueue: 'renewed' })));
+  const [open, granted] = runs as [string, string];
+  const firsts = await Promise.all(runs.map((runId) => approval(runId)));
+  // Approved and held back, so that it is the newer worker that would make the call.
+  await rig.send(granted, { kind: 'pause', reason: 'not yet' });
+  await approve(granted, firsts[1]?.approvalId ?? '');
+  await worker.stop();
+  await rig.worker({ taskQueue: 'renewed', env: { LONGHAUL_ASKED_VERSION: '1.1.0' } });
+  await Promise.all([approve(open, firsts[0]?.approvalId ?? ''), rig.send(granted, { kind: 'resume' })]);
+  const seconds = await Promise.all(runs.map((runId, i) => approval(runId, firsts[i]?.approvalId)));
+  expect([firsts, seconds].map((asked) => asked.map(({ binding }) => binding.version))).toEqual([['1.0.0', '1.0.0'], ['1.1.0', '1.1.0']]);
+  expect(runs.map((runId) => rig.effects(runId))).toEqual([[], []]);
+  await Promise.all(runs.map((runId, i) => approve(runId, seconds[i]?.approvalId ?? '')));
+  for (const runId of runs) {
+    expect((await rig.end(runId)).state.end?.outcome).toBe('full');
+    expect([await voided(runId), rig.effects(runId).length]).toEqual([['asked 1.0.0 was approved, and 1.1.0 would run'], 1]);
+  }
+});
+
+test('R10.1 arguments that change after one of two people has approved them: the approval is void, both must approve the new ones, and only those are used', async () => {
+  const worker = await rig.worker();
+  const runId = await rig.run({ plan: plan('two people') });
+  const first = await approval(runId);
+  await approve(runId, first.approvalId, 'bob');
+  await rig.send(runId, { kind: 'edit', approvalId: first.approvalId, args: { value: { text: 'two people', after: 1 } } }, { actor: { ...ANN, id: 'cat' } });
+  const second = await rig.until(runId, (state) => Object.values(state.approvals).find(({ approvalId, granted }) => approvalId !== first.approvalId && granted.length === 1));
+  expect([second.granted.map(({ id }) => id), second.binding.argsDigest === first.binding.argsDigest]).toEqual([['cat'], false]);
+  expect([(await approve(runId, first.approvalId, 'dan')).kind, rig.effects(runId)]).toEqual(['expired', []]);
+  await approve(runId, second.approvalId, 'bob');
+  await rig.end(runId);
+  expect([await voided(runId), rig.effects(runId).map(({ callId }) => callId)]).toEqual([['cat changed the arguments'], ['c2']]);
+  await worker.stop();
+});
+
+test('R4.4 what a step hangs on stands still while its approval is open: a note waits for the next turn of the planner, which cannot drop what is done', async () => {
+  const steps = [{ id: 'base', tool: 'look', args: { text: 'ground' } }, { id: 'build', tool: 'asked', args: { text: { $from: 'base.text' } } }];
+  const answers: Json[] = [{ steps }, { steps: [{ id: 'other', tool: 'look', args: { text: 'x' } }], drop: ['s1-base'] }];
+  chat = await startChatServer({ answers: ({ messages }: ChatRequest) => {
+    const args = answers[messages.filter(({ role }) => role === 'assistant').length];
+    return args !== undefined ? { calls: [{ tool: 'propose_plan', args }] } : { text: 'Done.' };
+  } });
+  const worker = await rig.worker({ taskQueue: 'planned', env: { LONGHAUL_MODEL: `openai-compatible:${chat.url}#scripted`, LONGHAUL_MODEL_PRICE: '0,0' } });
+  const runId = await rig.run({ agent: PLANNER, plan: null, taskQueue: 'planned' });
+  const { approvalId, binding } = await approval(runId);
+  await rig.send(runId, { kind: 'note', text: { value: 'Build on something else.' } });
+  expect([chat.requests.length, (await rig.state(runId)).plan.version, binding.planVersion]).toEqual([1, 1, 1]);
+  await approve(runId, approvalId);
+  const { state } = await rig.end(runId);
+  const reasons = (await rig.events(runId)).flatMap((event) => (event.type === 'PlanRejected' ? event.data.reasons : []));
+  expect([state.end?.outcome, reasons, await voided(runId), rig.effects(runId).map(({ text }) => text)]).toEqual(['full', ['Step s1-base cannot be dropped: it is done.'], [], ['ground']]);
+  await worker.stop();
 });

@@ -30,8 +30,10 @@ export function prepareReturned(state: State, stepId: string, n: number, seen: P
   if (!tool) return only([draft('StepFailed', { stepId, failure: { class: 'tool-missing', code: 'unknown-tool', message: `No tool ${step.action.tool} is pinned in this run.` } }, stepId)]);
   const callSeq = state.callSeq + 1;
   const callId = callIdOf(callSeq);
+  // The hands take any version of the pinned major one; people decide about the one that they would run.
+  const version = result.version ?? tool.version;
   const prepared = draft('CallPrepared', {
-    callId, callSeq, stepId, tool: tool.name, version: tool.version, key: callKey(state.runId, callSeq, tool.name, majorOf(tool.version)),
+    callId, callSeq, stepId, tool: tool.name, version, key: callKey(state.runId, callSeq, tool.name, majorOf(tool.version)),
     argsDigest: result.argsDigest, args: result.args, resourceVersion: result.resourceVersion, policy: result.policy,
     ...(result.previewRef ? { previewRef: result.previewRef } : {}),
     ...(result.ledgerIncarnation === undefined ? {} : { ledgerIncarnation: result.ledgerIncarnation }),
@@ -42,7 +44,7 @@ export function prepareReturned(state: State, stepId: string, n: number, seen: P
   if (no && step.edited?.fresh) return refuseEdit(step, no);
   if (no) return only([prepared, ...finalFailure(callId, stepId, 0, no, false)]);
   if (result.policy.decision === 'allow') return only([prepared]);
-  const binding = { tool: tool.name, version: tool.version, argsDigest: result.argsDigest, resourceVersion: result.resourceVersion, planVersion: step.since };
+  const binding = { tool: tool.name, version, argsDigest: result.argsDigest, resourceVersion: result.resourceVersion, planVersion: step.since };
   // Nobody should approve what the budget does not allow, and then be asked for more.
   const over = breach(state, { ...NO_USAGE, calls: 1 });
   const rule = result.policy.approval;
@@ -94,7 +96,7 @@ export function callReturned(state: State, callId: string, attempt: number, resu
     case 'in-doubt': return only([draft('ToolCallUnknown', { callId, attempt, why: result.why }, callId)]);
     case 'busy': return only([again(call, 'rate-limited', Math.max(100, result.retryAfterMs), now)]);
     case 'not-sent': return only(result.why === 'premise' ? broken(state, call, result.premise)
-      : result.why === 'proof' ? notSent(state, call, 'approval', now, result.fault) : notSent(state, call, result.why, now));
+      : notSent(state, call, result.why === 'proof' ? 'approval' : result.why, now, result.fault));
   }
 }
 

@@ -153,6 +153,7 @@ function judgeLost(state: State, call: CallState, now: number): Verdict {
 function goOn(state: State, call: CallState, seen: GateEvidence, how: 'send' | 'retry', now: number): Verdict {
   if (state.cancel && call.undoOf === undefined) return { decision: 'stop', why: NOT_SENT };
   if (call.approvalId !== undefined && call.approvedUntil <= now) return { decision: 'ask-again', why: 'the approval has expired' };
+  if (otherTool(call, seen)) return { decision: 'ask-again', why: `${call.tool} ${call.version} was approved, and ${seen.version} would run` };
   if (resourceChanged(call, seen)) return { decision: 'ask-again', why: 'the thing that it changes has another version now' };
   const broken = brokenIn(seen);
   if (broken) return { decision: 'replan', why: premiseChanged(broken).message };
@@ -161,6 +162,9 @@ function goOn(state: State, call: CallState, seen: GateEvidence, how: 'send' | '
 
 const brokenIn = (seen: GateEvidence): PremiseSeen | undefined => seen.premises.find((premise) => !premise.holds);
 
+/** People approved one version of the tool, and the worker has another. Where nobody was asked, minor versions are the worker's. */
+const otherTool = (call: CallState, seen: GateEvidence): boolean => call.approvalId !== undefined && seen.version !== undefined && seen.version !== call.version;
+
 function resourceChanged(call: CallState, seen: GateEvidence): boolean {
   return call.resourceVersion !== null && typeof seen.resourceVersion === 'string' && seen.resourceVersion !== call.resourceVersion;
 }
@@ -168,7 +172,7 @@ function resourceChanged(call: CallState, seen: GateEvidence): boolean {
 function findings(state: State, call: CallState, seen: GateEvidence, verdict: Verdict, now: number): Finding[] {
   const tool = toolOf(state, call.tool);
   const version = typeof seen.resourceVersion === 'object' && seen.resourceVersion !== null ? `could not be read: ${seen.resourceVersion.error}` : String(seen.resourceVersion);
-  const approval = call.approvalId === undefined ? 'not needed' : call.approvedUntil > now ? 'valid' : 'expired';
+  const approval = call.approvalId === undefined ? 'not needed' : call.approvedUntil <= now ? 'expired' : otherTool(call, seen) ? 'for another version' : 'valid';
   const premises = seen.premises.map((premise) => `${premise.resource}: ${premise.expected} -> ${premise.now}`).join('; ');
   return [
     { question: 1, verdict: state.cancel ? 'cancelled' : 'not cancelled', evidence: state.cancel?.reason ?? '' },
