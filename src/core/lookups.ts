@@ -48,14 +48,15 @@ export function mayBegin(state: State): boolean {
 /** Nothing hangs on whether the step comes to something: its plan or a person has said so. */
 export const mayFail = (step: StepState): boolean => step.optional === true || step.waived === true;
 
-/** Steps whose dependencies allow them to start. An optional dependency that failed does not hold a step that does not use it. */
-export function isReady(state: State, step: StepState): boolean {
-  return step.status === 'pending' && step.dependsOn.every((id) => {
-    const dep = stepOf(state, id);
-    if (!dep) return true;
-    return dep.status === 'done' || (!step.uses.includes(id) && mayFail(dep) && isSettled(dep));
-  });
-}
+/** Do the steps that this one hangs on allow it? An optional one that failed does not hold a step that does not use it. */
+export const isAllowed = (state: State, step: StepState): boolean => step.dependsOn.every((id) => {
+  const dep = stepOf(state, id);
+  if (!dep) return true;
+  return dep.status === 'done' || (!step.uses.includes(id) && mayFail(dep) && isSettled(dep));
+});
+
+/** Steps that may start. */
+export const isReady = (state: State, step: StepState): boolean => step.status === 'pending' && isAllowed(state, step);
 
 /** Outputs of steps by their ids, as far as they are there. */
 function outputsOf(state: State, ids: string[]): Record<string, Output> {

@@ -2,7 +2,7 @@
 // conductor starts what is needed and not in flight, and cancels what is in flight and no longer needed. `begun: false` marks
 // a need whose event is still to be written (I2); `advance` writes it.
 import { callIdOf, callKey, majorOf } from './keys';
-import { LAST_LOOKS_MS, argsOfCall, argsOfOutput, argsOfStep, callbacksOf, callsOf, isFull, isReady, isSettled, ledgerOf, mayBegin, stepOf, toolOf } from './lookups';
+import { LAST_LOOKS_MS, argsOfCall, argsOfOutput, argsOfStep, callbacksOf, callsOf, isAllowed, isFull, isReady, isSettled, ledgerOf, mayBegin, stepOf, toolOf } from './lookups';
 import { signaturesOf } from './rules/authority';
 import { carve, isLookDue, roomForChild, startsRun } from './rules/children';
 import { termsFor } from './rules/grants';
@@ -27,8 +27,18 @@ export function needsOf(state: State, now: number): Need[] {
   return out;
 }
 
-/** A call that starts a run waits until one of the runs before it is over, where there are as many as the agent may have at once. */
-const mayStart = (state: State, call: CallState, out: readonly Need[]): boolean => !startsRun(state, call.tool) || call.undoOf !== undefined
+/**
+ * A call whose step hangs on one that a person has set to be done again waits for that. One that starts a run waits until one of the
+ * runs before it is over, where there are as many as the agent may have at once.
+ */
+const mayStart = (state: State, call: CallState, out: readonly Need[]): boolean => !isHeldUp(state, call) && hasRoom(state, call, out);
+
+function isHeldUp(state: State, { stepId, undoOf }: CallState): boolean {
+  const step = stepId === undefined || undoOf !== undefined ? undefined : stepOf(state, stepId);
+  return step !== undefined && !isAllowed(state, step);
+}
+
+const hasRoom = (state: State, call: CallState, out: readonly Need[]): boolean => !startsRun(state, call.tool) || call.undoOf !== undefined
   || roomForChild(state, out.filter((need) => need.kind === 'call' && !need.begun && need.carved !== undefined).length);
 
 const CHECKPOINT_TURNS = 25;

@@ -116,6 +116,17 @@ test('R4.4 a plan cannot drop, replace or repeat a step whose approval is open, 
   expect(checkPatch(state, { add: [toolStep('other', 'read')], drop: [] })).toEqual([]);
 });
 
+test('R4.4 an approved call waits for a step that its own hangs on and that a person has set to be done again', () => {
+  const asked = given({ steps: [toolStep('base', 'read', { optional: true }), toolStep('s', 'mail', { dependsOn: ['base'] })] })
+    .when(returned('c1', 1, { kind: 'failed', failure: failure('business-refusal'), sent: false })).when(prepared('s', { of: 's' }, { policy: asks() }));
+  const last = asked.journal.at(-1)!;
+  const retry = { ...last, seq: last.seq + 1, type: 'RunUnblocked', data: { as: 'retry', steps: ['base'], actor: last.actor } } as unknown as RunEvent;
+  const approved = given([...asked.journal, retry]).when(said('bob', { kind: 'approve', approvalId: Object.keys(asked.state.approvals)[0] ?? '' }))
+    .then('ApprovalGranted', ['ToolCallRequested', { stepId: 'base' }]);
+  const again = approved.needs.find((need) => need.kind === 'call');
+  approved.when(returned(again?.kind === 'call' ? again.callId : '', 1, succeeded())).then('ToolCallSucceeded', ['StepCompleted', { stepId: 'base' }], ['ToolCallRequested', { stepId: 's' }]);
+});
+
 test('a worker that shuts down before the send gives the call back', () => {
   sent().when(returned('c1', 1, { kind: 'not-sent', why: 'shutdown' })).then(['RetryScheduled', { delayMs: 0 }], ['ToolCallRequested', { attempt: 2 }]);
 });
