@@ -50,8 +50,9 @@ async function tellLost(place: Place): Promise<void> {
   const open = (await (await place.client({ mustExist: false })).list({ limit: 1_000 })).filter((row) => !isOver(row));
   if (open.length === 0) return;
   say(`Temporal's database is new, and the journal has ${open.length} open run${open.length === 1 ? '' : 's'} that it does not know. To go on with them:`);
+  if (open.length > 1) say(`  ${command('longhaul runs restore --all')}`);
   for (const row of open.slice(0, 20)) say(`  ${command(`longhaul runs restore ${row.runId}`)}`);
-  if (open.length > 20) say(`  ... and ${open.length - 20} more: ${command('longhaul doctor')} names them`);
+  if (open.length > 20) say(`  ... and ${open.length - 20} more`);
 }
 
 function interrupted(): Promise<void> {
