@@ -92,7 +92,7 @@ export async function startWorker(settings: WorkerSettings): Promise<RunningWork
     const connection = 'address' in settings.connection ? await NativeConnection.connect(settings.connection) : settings.connection as NativeConnection;
     if (connection !== settings.connection) opened.push(() => connection.close());
     const namespace = settings.namespace ?? 'default';
-    const notes = keepNotes(settings.stateDir, ownerOf(settings), namespace, (error) => log.warn('what runs here is not noted; after a crash it waits for its heartbeats', { error: String(error) }));
+    const notes = keepNotes(settings.stateDir, ownerOf(settings), namespace, (error) => log.warn('what runs here is not noted; after a crash it waits for its heartbeats', { error: String(error) }), encryption.on);
     const unnoted = installGroupNote((child) => notes.group(child));
     opened.push(() => notes.close(), unnoted);
     const gauges = metrics === undefined ? null : startGauges(stores, Runtime.instance().metricMeter);

@@ -1,5 +1,8 @@
-// Who polls the queue: told to people when nobody does, since a run that is accepted then waits without a word.
+// Who polls the queue: told to people when nobody does, since a run that is accepted then waits without a word. And which workers of
+// this folder send in plain, because they were started before there were keys: a change of keys does not reach these.
 import os from 'node:os';
+import { ownerLives } from '../adapters/claims/owner';
+import { readLists } from '../adapters/claims/running';
 import { identify } from '../adapters/temporal/process-identity';
 import type { Place } from './place';
 import { command, say } from './print';
@@ -31,3 +34,6 @@ export async function workerNote(place: Place): Promise<void> {
   const workers = await pollingWorkers(place).catch(() => ['unknown']);
   if (workers.length === 0) say(`No worker polls the queue "${place.taskQueue}", so nothing moves yet: start one with ${command('longhaul dev')} or ${command('longhaul worker')}`);
 }
+
+/** Identities of the living workers of this state folder that do not encrypt, and will not before they are started again. */
+export const workersInPlain = (stateDir: string): string[] => readLists(stateDir).flatMap(({ owner, encrypts }) => (encrypts === false && ownerLives(owner) ? [owner.worker] : []));

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { ownerGone, ownerHere } from '../../src/adapters/claims/owner';
 import { keepNotes, readLists, removeList } from '../../src/adapters/claims/running';
+import { workersInPlain } from '../../src/cli/workers';
 
 let folder: string;
 beforeEach(() => { folder = mkdtempSync(path.join(tmpdir(), 'longhaul-running-')); });
@@ -38,6 +39,16 @@ test('R1.4 the notes of a process that was killed outlive it, and it is known to
   expect(new Set(seen.map((one) => one.join()))).toEqual(new Set(['killed,left,true', 'test,token-1,false']));
   for (const list of readLists(folder)) if (ownerGone(list.owner)) removeList(list);
   expect(readLists(folder).map(({ owner }) => owner.worker)).toEqual(['test']);
+});
+
+test('R10.9 a living worker that was started without keys is named as sending in plain, and no other', () => {
+  const living = ownerHere('plain');
+  keepNotes(folder, living, 'default', fails, false);
+  keepNotes(folder, ownerHere('encrypting'), 'default', fails, true);
+  keepNotes(folder, ownerHere('of an older build'), 'default', fails);
+  keepNotes(folder, { ...living, processStart: 'another', worker: 'gone' }, 'default', fails, false);
+  expect(readLists(folder).map(({ owner, encrypts }) => `${owner.worker} ${encrypts}`).sort()).toEqual(['encrypting true', 'gone false', 'of an older build undefined', 'plain false']);
+  expect(workersInPlain(folder)).toEqual(['plain']);
 });
 
 test('a list stays small however much has run, and keeps what is under way and the newest 200 runs', () => {

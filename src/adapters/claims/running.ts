@@ -11,8 +11,11 @@ import type { ProcessIdentity } from '../temporal/process-identity';
 /** An activity under way: its task token in base64, and the workflow that waits for it. */
 export interface Underway { token: string; workflowId: string; type: string }
 
-/** What a list says. `runs`: workflow ids that the process has worked on, the newest last. `groups`: leaders of process groups. */
-export interface RunningList { file: string; owner: ClaimOwner; namespace: string; runs: string[]; underway: Underway[]; groups: ProcessIdentity[] }
+/**
+ * What a list says. `encrypts`: whether what the process sends is encrypted, as it was at its start; absent where an older build wrote
+ * the list. `runs`: workflow ids that the process has worked on, the newest last. `groups`: leaders of process groups.
+ */
+export interface RunningList { file: string; owner: ClaimOwner; namespace: string; encrypts?: boolean; runs: string[]; underway: Underway[]; groups: ProcessIdentity[] }
 
 export interface RunningNotes {
   /** Notes an activity before it begins; the answer notes its end. */
@@ -27,7 +30,7 @@ export interface RunningNotes {
   close(): void;
 }
 
-type Line = { owner: ClaimOwner; namespace: string } | { run: string } | ({ begin: number } & Underway) | ({ group: number } & ProcessIdentity) | { end: number };
+type Line = { owner: ClaimOwner; namespace: string; encrypts?: boolean } | { run: string } | ({ begin: number } & Underway) | ({ group: number } & ProcessIdentity) | { end: number };
 
 /** Runs whose sticky queue may lead here: as many as a worker keeps in memory. */
 const RUNS = 200;
@@ -38,10 +41,10 @@ const LITTER_MS = 24 * 3600 * 1000;
 const folderOf = (stateDir: string): string => path.join(stateDir, 'running');
 let lists = 0;
 
-/** Begins the list of this process. `failed` is told once when it cannot be kept; the worker goes on without. */
-export function keepNotes(stateDir: string, owner: ClaimOwner, namespace: string, failed: (error: unknown) => void): RunningNotes {
+/** Begins the list of this process. `failed` is told once when it cannot be kept; the worker goes on without. `encrypts`: as in RunningList. */
+export function keepNotes(stateDir: string, owner: ClaimOwner, namespace: string, failed: (error: unknown) => void, encrypts?: boolean): RunningNotes {
   const name = createHash('sha256').update(JSON.stringify(owner)).digest('hex').slice(0, 12);
-  const notes = new Notes(path.join(folderOf(stateDir), `${owner.pid}-${name}-${lists += 1}.jsonl`), { owner, namespace });
+  const notes = new Notes(path.join(folderOf(stateDir), `${owner.pid}-${name}-${lists += 1}.jsonl`), { owner, namespace, ...(encrypts === undefined ? {} : { encrypts }) });
   let broken = false;
   const trying = (act: () => void): void => {
     if (broken) return;
@@ -187,7 +190,8 @@ export function readList(file: string): RunningList | null {
       groups.delete(line.end);
     }
   }
-  return { file, owner: head.owner, namespace: head.namespace, runs: [...runs].slice(-RUNS), underway: [...underway.values()], groups: [...groups.values()] };
+  const encrypts = typeof head.encrypts === 'boolean' ? { encrypts: head.encrypts } : {};
+  return { file, owner: head.owner, namespace: head.namespace, ...encrypts, runs: [...runs].slice(-RUNS), underway: [...underway.values()], groups: [...groups.values()] };
 }
 
 function textOf(file: string): string {

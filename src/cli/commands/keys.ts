@@ -8,6 +8,7 @@ import { EXIT, Stop } from '../exit';
 import { reaching, reading, type CommonOptions } from '../options';
 import type { Place } from '../place';
 import { command, count, json, say, table, time } from '../print';
+import { workersInPlain } from '../workers';
 
 /** Opened without asking whether there must be keys already: these commands make them. */
 async function ringOf(place: Place): Promise<PayloadKeys> {
@@ -23,6 +24,12 @@ async function list(place: Place, options: CommonOptions): Promise<void> {
   table(['KEY', 'MADE', 'USE'], all.map(({ kid, createdAt, encrypts, waits }) => [kid, createdAt === null ? '' : time(createdAt), encrypts ? 'encrypts' : waits ? 'waits' : 'decrypts']));
 }
 
+/** Workers of this folder take no first key while they run: names those that go on in plain. */
+function tellInPlain({ stateDir }: Place): void {
+  const found = workersInPlain(stateDir);
+  if (found.length > 0) say(`In plain until started again, since started without encryption: ${found.join(', ')}. Start ${found.length === 1 ? 'it' : 'them'} again now.`);
+}
+
 async function create(place: Place, options: CommonOptions): Promise<number> {
   place.writable();
   const keys = await ringOf(place);
@@ -30,6 +37,7 @@ async function create(place: Place, options: CommonOptions): Promise<number> {
   const kid = keys.newest()?.kid;
   if (options.json) json({ kid, source: keys.source });
   say(`Key ${kid} encrypts what goes through Temporal, from the next start of each worker on. It stands in ${keys.source}: keep a copy elsewhere, and give the file to every worker and every place that sends messages.`);
+  tellInPlain(place);
   return EXIT.done;
 }
 
@@ -39,13 +47,15 @@ async function rotate(place: Place, options: CommonOptions & { later?: boolean }
   const kid = keys.add({ waits: options.later === true });
   if (options.json) json({ kid, source: keys.source });
   if (options.later) say(`Key ${kid} can decrypt and waits: give ${keys.source} to every host, then \`npx longhaul keys use ${kid}\` on each.`);
-  else say(`Key ${kid} encrypts from now on, in running workers too; older ones still decrypt. Where other hosts have copies of ${keys.source}, give them this one now: what they cannot read waits.`);
+  else say(`Key ${kid} encrypts from now on, also in running workers that were started with keys; older ones still decrypt. Where other hosts have copies of ${keys.source}, give them this one now: what they cannot read waits.`);
+  tellInPlain(place);
 }
 
 async function use(place: Place, kid: string, _options: CommonOptions): Promise<void> {
   const keys = await ringOf(place);
   if (!keys.use(kid)) throw unknown(kid);
-  say(`Key ${kid} encrypts from now on.`);
+  say(`Key ${kid} encrypts from now on, also in running workers that were started with keys.`);
+  tellInPlain(place);
 }
 
 async function take(place: Place, copy: string, _options: CommonOptions): Promise<void> {
@@ -53,6 +63,7 @@ async function take(place: Place, copy: string, _options: CommonOptions): Promis
   place.writable();
   const taken = (await ringOf(place)).take(copy);
   say(taken.length === 0 ? 'Nothing was taken in: all its keys are here.' : `Taken in: ${taken.join(', ')}. Runs that waited for them go on by themselves within seconds to minutes.`);
+  if (taken.length > 0) tellInPlain(place);
 }
 
 async function retire(place: Place, kid: string, options: CommonOptions & { force?: boolean }): Promise<void> {
