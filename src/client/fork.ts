@@ -24,6 +24,7 @@ export async function forkRun(stores: ClientStores, temporal: () => Promise<Temp
   const id = request.runId ?? uuidv7();
   const before = await readSpec(stores, parent);
   if (!before) return refused(`What run ${runId} was asked cannot be read any more, so that it cannot be forked: see \`npx longhaul artifacts verify ${parent.inputRef.sha256}\`.`);
+  if (id === runId) return refused(`A fork is a run of its own beside ${runId}: give it another --run-id.`);
   const fault = faultOfStart(id, { ...request, agent: before.agent });
   if (fault) return refused(fault);
   const found = await placeOf(stores, runId, request.at, parent.version);
@@ -57,15 +58,28 @@ async function placeOf(stores: ClientStores, runId: string, at: number, version:
   if (!Number.isSafeInteger(at) || at < 1 || at > version) return { why: version === 0 ? `Run ${runId} has not begun, so that there is no event to fork it after.` : `Run ${runId} has the events 1 to ${version}: --at takes one of these numbers (npx longhaul runs events ${runId}).` };
   const events: RunEvent[] = [];
   for await (const event of eventsOf(stores, runId)) events.push(event);
-  const { from, to } = batchAround(events, at);
-  if (to !== at) return { why: `Event ${at} stands within what one turn has written, which is taken whole: use --at ${to}${from > 1 ? ` or --at ${from - 1}` : ''}.` };
-  let state = initialState(runId);
-  for (const event of events.slice(0, at)) state = evolve(state, event);
-  const fault = faultOfFork(state);
-  if (fault) return { why: `No fork can begin after event ${at}: ${fault}. Use an event before that; npx longhaul runs events ${runId} shows them.` };
+  const { to } = batchAround(events, at);
+  const { before, fault, state } = placesAround(initialState(runId), events, to);
+  const earlier = before > 0 ? `use --at ${before}` : 'no event before that will do';
+  if (to !== at && fault) return { why: `Event ${at} stands within what one turn has written, which is taken whole, and no fork can begin after its last, ${to}: ${fault}; ${earlier}.` };
+  if (to !== at) return { why: `Event ${at} stands within what one turn has written, which is taken whole: use --at ${to}${before > 0 ? ` or --at ${before}` : ''}.` };
+  if (fault) return { why: `No fork can begin after event ${at}: ${fault}; ${earlier} (npx longhaul runs events ${runId} shows them).` };
   const known = new Set(state.effects.map(({ callId }) => callId));
   const now = events.slice(at).reduce(evolve, state);
   return { state, later: now.effects.filter(({ callId }) => !known.has(callId)).map(nameOf) };
+}
+
+/**
+ * What a fork after event `to`, the last of a turn, would begin with, or why it may not; and the newest place before it after which
+ * one may begin, 0 when there is none.
+ */
+function placesAround(start: State, events: readonly RunEvent[], to: number): { before: number; fault: string | null; state: State } {
+  let [state, before] = [start, 0];
+  for (const [i, event] of events.slice(0, to).entries()) {
+    state = evolve(state, event);
+    if (i + 1 < to && events[i + 1]?.at !== event.at && faultOfFork(state) === null) before = i + 1;
+  }
+  return { before, fault: faultOfFork(state), state };
 }
 
 /** Ids of the steps of a given plan that are done and stand in; or why it does not fit. */

@@ -48,7 +48,7 @@ test('R10.2 a fork asks for its own approval, shows what its parent did, and is 
   const wrong = await here.run(['runs', 'fork', 'waiting', '--at', '1']);
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringMatching(/Event 1 stands within what one turn has written/)]);
   expect((await here.run(['runs', 'fork', 'nobody', '--at', '1'])).code).toBe(1);
-  const forked = await here.run(['runs', 'fork', 'waiting', '--at', String(version), '--id', 'other-way', '--budget', 'calls=50']);
+  const forked = await here.run(['runs', 'fork', 'waiting', '--at', String(version), '--run-id', 'other-way', '--budget', 'calls=50']);
   expect([forked.code, forked.stdout.trim(), forked.stderr]).toEqual([0, 'other-way', expect.stringContaining(`Forked from waiting after event ${version}.`)]);
   const approvalId = await approvalOf('other-way');
   expect(approvalId).not.toBe(await approvalOf('waiting'));

@@ -11,7 +11,7 @@ import type { Place } from '../place';
 import { command, data, json, say } from '../print';
 import { workerNote } from '../workers';
 
-interface ForkOptions extends CommonOptions { at: string; plan?: string; id?: string; budget?: string; as?: string; by?: string }
+interface ForkOptions extends CommonOptions { at: string; plan?: string; runId?: string; id?: string; budget?: string; as?: string; by?: string }
 
 async function fork(place: Place, runId: string, options: ForkOptions): Promise<number> {
   const secrets = await place.secrets();
@@ -19,8 +19,9 @@ async function fork(place: Place, runId: string, options: ForkOptions): Promise<
   const plan = options.plan === undefined ? undefined : await planIn(options.plan);
   for (const named of secretsNamed([plan ?? null])) secrets.learn(named);
   const client = await place.client();
+  const id = options.runId ?? options.id;
   const answer = await client.fork(runId, {
-    at, owner: actorOf(options), ...(options.id === undefined ? {} : { runId: options.id }), ...(plan === undefined ? {} : { plan }),
+    at, owner: actorOf(options), ...(id === undefined ? {} : { runId: id }), ...(plan === undefined ? {} : { plan }),
     ...(options.budget === undefined ? {} : { budget: budgetOf(options.budget) }),
   });
   if (options.json) json(answer);
@@ -54,7 +55,7 @@ export function addRunsFork(runs: Command): void {
   reaching(runs.command('fork').argument('<run>').description('start a new run from what this one had come to after an event'))
     .requiredOption('--at <seq>', 'the event after which the fork begins: the last of a turn (npx longhaul runs events RUN)')
     .option('--plan <file>', 'what is done from there on (YAML or JSON); steps of it that are done by then stand in. Default: as planned')
-    .option('--id <id>', 'id of the new run (default: made up)')
+    .option('--run-id <id>', 'id of the new run (default: made up)').option('--id <id>', 'the same as --run-id')
     .option('--budget <k=v,..>', 'what the fork may use from there on, by kind (default: what was left)')
     .option('--as <name>', 'owner of the fork (default: the user of the operating system)').option('--by <name>', 'the same as --as')
     .addHelpText('after', `
