@@ -36,7 +36,7 @@ async function opened(deps: HandsDeps, input: RunInput): Promise<Opened> {
   if (!head || !row) throw new Error(`The journal of this worker does not know run ${runId}; start a worker on the state folder in which the run was accepted.`);
   if (row.inputDigest !== input.inputDigest) return { kind: 'refused', why: `Run ${runId} was accepted with other input (${row.inputDigest.slice(0, 12)} is not ${input.inputDigest.slice(0, 12)}).` };
   if (head.epoch > epoch) return { kind: 'superseded', epoch: head.epoch };
-  if (head.version === 0) return fresh(deps, input, row.title);
+  if (head.version === 0) return fresh(deps, input, row);
   const { state, tail } = await foldOn(deps, await startOf(deps, runId, head.version), head.version, true);
   const now = tail.reduce(evolve, state);
   const migrate = migrationOf(now, { law: LAW, eventSchema: EVENT_SCHEMA, build: deps.build });
@@ -56,11 +56,11 @@ async function forked(deps: HandsDeps, { runId, epoch, inputDigest, inputRef }: 
   const plan = parsed && 'patch' in parsed ? outlineByReference(parsed.patch, inputRef, ['plan']) : null;
   return {
     parent: row.forkOf, epoch, owner: redactJson(spec.owner), title: redactText(row.title), seed: sha256Hex(`${runId}|${inputDigest}`), inputDigest, inputRef,
-    ledgerIncarnation: await deps.ledger.incarnation(), plan, budget: spec.budget, ...(refused ? { refused } : {}), ...(deps.mode === 'production' ? { mode: 'production' as const } : {}),
+    ledgerIncarnation: row.ledgerIncarnation ?? await deps.ledger.incarnation(), plan, budget: spec.budget, ...(refused ? { refused } : {}), ...(deps.mode === 'production' ? { mode: 'production' as const } : {}),
   };
 }
 
-async function fresh(deps: HandsDeps, input: RunInput, title: string): Promise<Opened> {
+async function fresh(deps: HandsDeps, input: RunInput, row: RunRow): Promise<Opened> {
   const spec = await readJson(deps.artifacts, input.inputRef) as unknown as RunSpec;
   const agent = deps.agents.get(spec.agent);
   if (!agent) throw new Error(`No agent is called ${spec.agent} in this worker's configuration (known: ${[...deps.agents.keys()].join(', ') || 'none'}); add it to longhaul.config, or start a worker that has it.`);
@@ -71,11 +71,22 @@ async function fresh(deps: HandsDeps, input: RunInput, title: string): Promise<O
   const refused = secret !== null ? secretGiven(secret, input.inputRef) : 'reasons' in plan ? unfit(plan.reasons) : null;
   const run: FreshRun = {
     agent: manifest, pins: { ...await pinned(deps, agent), ...await modeOf(deps, spec) }, budget: { ...manifest.budget, ...spec.budget }, owner: redactJson(spec.owner),
-    seed: sha256Hex(`${input.runId}|${input.inputDigest}`), title: redactText(title || agent.title(spec)), inputDigest: input.inputDigest, inputRef: input.inputRef,
+    seed: sha256Hex(`${input.runId}|${input.inputDigest}`), title: redactText(row.title || agent.title(spec)), inputDigest: input.inputDigest, inputRef: input.inputRef,
     ...(spec.parent ? { parent: spec.parent } : {}), ...(LAW > 1 ? { law: LAW } : {}),
-    ledgerIncarnation: await deps.ledger.incarnation(), plan: 'patch' in plan ? plan.patch : null, ...(refused === null ? {} : { refused }),
+    ledgerIncarnation: await ledgerOf(deps, row, spec), plan: 'patch' in plan ? plan.patch : null, ...(refused === null ? {} : { refused }),
   };
   return { kind: 'fresh', fresh: run };
+}
+
+/**
+ * The ledger in which calls of this run may have been claimed first: that of the moment when it was accepted, which may be an older
+ * one than today's. A child is accepted anew after a loss, by a parent that began before it: it may have acted under that one's.
+ */
+async function ledgerOf({ journal, ledger }: HandsDeps, row: RunRow, { parent }: RunSpec): Promise<string> {
+  const [created] = parent ? (await journal.read(parent.runId, 0, 1)).events : [];
+  const now = await ledger.incarnation();
+  const known = [row.ledgerIncarnation, created?.type === 'RunCreated' ? created.data.ledgerIncarnation : undefined];
+  return known.find((one) => one !== undefined && one !== now) ?? now;
 }
 
 /** A client knows the secrets of its own environment only; what it let through is noticed here, before anything is done or sent. */

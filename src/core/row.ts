@@ -59,6 +59,11 @@ export interface RunRow {
   updatedAt: number;
   /** Queue of the workers that it was accepted for. Like the input, it stays as it was accepted. */
   taskQueue?: string;
+  /**
+   * The ledger beside the journal when the run was accepted; the store writes it, and it stays. What a run did before its first event
+   * was lost with an older copy of the database stands in no journal: the ledger that goes on is then another one.
+   */
+  ledgerIncarnation?: string;
   /** The run and event that it was forked from; stays as it was accepted. */
   forkOf?: ForkOrigin;
 }

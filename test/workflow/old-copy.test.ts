@@ -63,3 +63,23 @@ test.each([
   expect([status, state.end?.outcome, lines()]).toEqual(['COMPLETED', 'full', ['first', 'second', 'third']]);
   await worker.kill();
 }, 180_000);
+
+test('R4.2 put back to when the run was accepted and had not begun: what it did since is found or asked about all the same', async () => {
+  const runId = await rig.run({ plan: { goal: 'Do each thing once', steps: [tool('found', 'stamp', []), tool('asked', 'blind', []), ask('end', ['found', 'asked'])] } });
+  await copy();
+  let worker = await rig.worker();
+  await rig.until(runId, (state) => Object.keys(state.questions)[0]);
+  await worker.kill();
+  await putBack(true);
+  expect(await rig.types(runId)).toEqual([]);
+
+  worker = await rig.worker();
+  await restored(runId);
+  const decision = await rig.until(runId, (state) => Object.values(state.decisions)[0]);
+  expect(decision.tool).toBe('blind');
+  await rig.until(runId, (_, events) => events.some((event) => event.type === 'ToolCallSucceeded' && event.data.via === 'look-up'));
+  await rig.send(runId, { kind: 'resolve', callId: decision.callId, verdict: 'happened', reference: 'seen in the file' });
+  await answer(runId, 'end');
+  expect([(await rig.end(runId)).state.end?.outcome, rig.effects(runId).map(({ text }) => text).sort()]).toEqual(['full', ['asked', 'found']]);
+  await worker.kill();
+}, 120_000);

@@ -26,14 +26,15 @@ async function parent(journal: JournalPort): Promise<RunEvent[]> {
 const forkRow = (runId: string, at: number) => rowFor(runId, { version: at, inputDigest: `fork ${runId}`, forkOf: { runId: 'r1', at }, taskQueue: 'q7' });
 
 const forking: Promised = {
-  'a fork has the first events of its parent as its own, without their keys and answers, and goes on from there': async ({ stores: { journal } }) => {
+  'a fork has the first events of its parent as its own, without their keys and answers, and goes on from there': async ({ stores: { journal, ledger } }) => {
     await parent(journal);
+    const row = { ...forkRow('f1', 4), ledgerIncarnation: await ledger.incarnation() };
     same(await journal.fork(forkRow('f1', 4), { runId: 'r1', at: 4 }), { kind: 'accepted' });
     const { events } = await journal.read('f1', 0);
     same(events, [messageAt('f1', 1), messageAt('f1', 2, 'b'), messageAt('f1', 3), { ...saved('f1', 4), data: { version: 3, ref: refOf('c'), of: 'r1' } }]);
-    same([await journal.head('f1'), await journal.row('f1')], [{ epoch: 0, version: 4, executionId: 'x1' }, forkRow('f1', 4)]);
+    same([await journal.head('f1'), await journal.row('f1')], [{ epoch: 0, version: 4, executionId: 'x1' }, row]);
     same(await journal.append({ ...batchOf('f1', 4, 1, { executionId: 'x9' }), events: [messageAt('f1', 5, 'c', 'msg:m2')], row: rowFor('f1', { status: 'running' }) }), { kind: 'appended', version: 5 });
-    same(await journal.row('f1'), { ...forkRow('f1', 4), status: 'running', version: 5 });
+    same(await journal.row('f1'), { ...row, status: 'running', version: 5 });
     same((await journal.read('r1', 0)).events.length, 5);
   },
   'what the parent waits for stays its own, and what it names is named by the fork too': async ({ stores: { journal } }) => {

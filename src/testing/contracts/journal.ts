@@ -23,16 +23,17 @@ const kindOf = ({ kind }: { kind: string }): string => kind;
 const allOf = async (journal: JournalPort, runId: string): Promise<number[]> => (await journal.exportRows(runId, 0, 10_000)).map(({ event }) => event.seq);
 
 const accepting: Promised = {
-  'a run is accepted once; the same input again is known; another input is told apart': async ({ stores: { journal } }) => {
+  'a run is accepted once; the same input again is known; another input is told apart; the ledger of that moment is noted': async ({ stores: { journal, ledger } }) => {
+    const row = { ...rowFor('r1'), ledgerIncarnation: await ledger.incarnation() };
     same(await journal.accept(rowFor('r1')), { kind: 'accepted' });
-    same(await journal.accept(rowFor('r1', { title: 'again', createdAt: 5_000 })), { kind: 'known', row: rowFor('r1') });
-    same(await journal.accept(rowFor('r1', { inputDigest: 'other' })), { kind: 'other-input', row: rowFor('r1') });
+    same(await journal.accept(rowFor('r1', { title: 'again', createdAt: 5_000 })), { kind: 'known', row });
+    same(await journal.accept(rowFor('r1', { inputDigest: 'other' })), { kind: 'other-input', row });
     same(await journal.head('r1'), { epoch: 0, version: 0, executionId: null });
   },
   'an accepted run is there after a restart, and an unknown one is null': async ({ stores: { journal }, again }) => {
     await journal.accept(rowFor('r1'));
     const other = await again();
-    same(await other.journal.row('r1'), rowFor('r1'));
+    same(await other.journal.row('r1'), { ...rowFor('r1'), ledgerIncarnation: await other.ledger.incarnation() });
     same(await other.journal.row('r2'), null);
     same(await other.journal.head('r2'), null);
     await other.close();
@@ -146,11 +147,14 @@ const appending: Promised = {
 };
 
 const rows: Promised = {
-  'the row follows each batch, but keeps what was accepted': async ({ stores: { journal } }) => {
+  'the row follows each batch, but keeps what was accepted, the ledger of that moment too': async ({ stores: { journal, ledger } }) => {
+    const first = await ledger.incarnation();
     await journal.accept(rowFor('r1'));
+    await journal.raiseEpoch('r1', 0, true);
     const row = rowFor('r1', { status: 'waiting', detail: 'waits', createdAt: 9, inputRef: refOf('b'), inputDigest: 'b', updatedAt: 2_000 });
-    await journal.append({ ...batchOf('r1', 0, 1), row });
-    same(await journal.row('r1'), rowFor('r1', { status: 'waiting', detail: 'waits', version: 1, updatedAt: 2_000 }));
+    await journal.append({ ...batchOf('r1', 0, 1, { epoch: 1 }), row });
+    same(await journal.row('r1'), { ...rowFor('r1', { status: 'waiting', detail: 'waits', epoch: 1, version: 1, updatedAt: 2_000 }), ledgerIncarnation: first });
+    same(await ledger.incarnation() === first, false);
   },
   'runs are listed newest first, by state, by what they wait for, and page by page': async ({ stores: { journal } }) => {
     for (const n of [1, 2, 3, 4, 5]) await journal.accept(rowFor(`r${n}`, { createdAt: n < 3 ? 10 : n * 10 }));

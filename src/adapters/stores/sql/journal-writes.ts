@@ -7,7 +7,7 @@ import type { AcceptAnswer, AppendAnswer, AppendRequest, CheckpointRow, RunRow }
 import { StoreError } from '../store-error';
 import { headOf, pageOf, purgedOf, rowOf } from './journal-reads';
 import { namesIn, waitsOpenedBy } from './journal-names';
-import { renewIncarnation } from './ledger-rows';
+import { incarnationOf, renewIncarnation } from './ledger-rows';
 import { all, lock, one, put, run } from './steps';
 import type { Steps } from './steps';
 
@@ -20,7 +20,7 @@ export function* accept(row: RunRow): Steps<AcceptAnswer> {
   if (purged !== null) return { kind: 'purged', purged };
   yield* put(
     'INSERT INTO run (run_id, epoch, version, status, owner_id, agent, input_digest, created_at, updated_at, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    row.runId, row.epoch, row.version, row.status, row.owner.id, row.agent, row.inputDigest, row.createdAt, row.updatedAt, canonical(row),
+    row.runId, row.epoch, row.version, row.status, row.owner.id, row.agent, row.inputDigest, row.createdAt, row.updatedAt, canonical({ ...row, ledgerIncarnation: yield* incarnationOf() }),
   );
   yield* nameArtifact(row.runId, row.inputRef.sha256, 0);
   yield* keepWaits(row.runId, row);
@@ -147,8 +147,8 @@ export function* nameArtifact(runId: string, sha256: string, seq: number): Steps
 /** The row follows the newest version; who asked, with what, and when it was accepted stays as `accept` wrote it. */
 function* updateRow(stored: RunRow, next: RunRow): Steps<void> {
   if (next.version < stored.version) return;
-  const { runId, epoch, inputDigest, inputRef, createdAt, taskQueue, forkOf } = stored;
-  const row: RunRow = { ...next, runId, epoch, inputDigest, inputRef, createdAt, ...(taskQueue === undefined ? {} : { taskQueue }), ...(forkOf ? { forkOf } : {}) };
+  const { runId, epoch, inputDigest, inputRef, createdAt, taskQueue, ledgerIncarnation, forkOf } = stored;
+  const row: RunRow = { ...next, runId, epoch, inputDigest, inputRef, createdAt, ...(taskQueue === undefined ? {} : { taskQueue }), ...(ledgerIncarnation === undefined ? {} : { ledgerIncarnation }), ...(forkOf ? { forkOf } : {}) };
   yield* put(
     'UPDATE run SET version = ?, status = ?, owner_id = ?, agent = ?, updated_at = ?, body = ? WHERE run_id = ?',
     row.version, row.status, row.owner.id, row.agent, row.updatedAt, canonical(row), runId,
