@@ -22,6 +22,10 @@ export interface ExecutionView {
   missingKey: string | null;
   /** The deployment version that it is pinned to; absent where it follows whatever worker there is. */
   version?: { name: string; buildId: string };
+  /** The queue whose workers it is for; absent where nobody knows the execution. */
+  taskQueue?: string;
+  /** Was it last carried on by a worker that is no version of a deployment, or by none yet? */
+  unversioned?: boolean;
   /** Activities that were asked for and have not ended. */
   activities: { type: string; attempt: number; lastFailure: string | null }[];
 }
@@ -35,7 +39,7 @@ export async function executionOf(temporal: Temporal, runId: string): Promise<Ex
     const activities = await Promise.all((raw.pendingActivities ?? []).map(async (one) => ({ type: one.activityType?.name ?? '', attempt: one.attempt ?? 0, lastFailure: await wordsOf(client, one.lastFailure) })));
     const open = status.name === 'RUNNING' || status.name === 'PAUSED';
     const missingKey = open ? await missingKeyOf(temporal, runId, raw) : null;
-    return { status: status.name, closedAt: closeTime?.getTime() ?? null, taskAttempt, missingKey, ...versionIn(raw), activities };
+    return { status: status.name, closedAt: closeTime?.getTime() ?? null, taskAttempt, missingKey, ...versionIn(raw), ...queueIn(raw), activities };
   } catch (error) {
     if (isNotFound(error)) return { status: 'NOT_FOUND', closedAt: null, taskAttempt: 0, missingKey: null, activities: [] };
     throw error;
@@ -69,6 +73,10 @@ function versionIn({ workflowExecutionInfo }: Described): Pick<ExecutionView, 'v
   if (behavior !== PINNED || versioningOverride?.autoUpgrade || !deploymentVersion?.buildId) return {};
   return { version: { name: deploymentVersion.deploymentName ?? '', buildId: deploymentVersion.buildId } };
 }
+
+const queueIn = ({ executionConfig, workflowExecutionInfo: info }: Described): Pick<ExecutionView, 'taskQueue' | 'unversioned'> => ({
+  ...(executionConfig?.taskQueue?.name ? { taskQueue: executionConfig.taskQueue.name } : {}), unversioned: !info?.versioningInfo?.deploymentVersion?.buildId,
+});
 
 /** ms that a start may take from the accepted row to its execution. */
 const STARTING_MS = 5_000;

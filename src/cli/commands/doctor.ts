@@ -12,12 +12,12 @@ import { ok, wrong, type Check, type Finding } from '../doctor/findings';
 import { keys, payloadKeys } from '../doctor/keys';
 import { artifacts, executions, openRuns, tools } from '../doctor/runs';
 import { deployments, versions } from '../doctor/versions';
+import { workersCheck } from '../doctor/workers';
 import { EXIT, Stop } from '../exit';
 import { firstRuns } from '../next';
 import { reaching, type CommonOptions } from '../options';
 import type { Place } from '../place';
 import { data, json, line } from '../print';
-import { pollingWorkers } from '../workers';
 
 const folder: Check = async (place) => {
   const made = place.writable();
@@ -108,13 +108,6 @@ const attributes: Check = async (place, fix) => {
   return ok('search attributes', 'all registered');
 };
 
-const workers: Check = async (place) => {
-  const found = await pollingWorkers(place);
-  if (found.length === 0 && await idle(place)) return [{ what: 'worker', state: 'note', detail: 'none polls the queue, and no run waits for one', next: 'npx longhaul dev, or npx longhaul worker' }];
-  if (found.length === 0) return wrong('worker', 'none polls the queue, so runs wait', 'npx longhaul dev, or npx longhaul worker');
-  return ok('worker', found.join(', '));
-};
-
 const services: Check = async (place) => {
   const { config: read } = await place.config();
   const [{ serviceResolver }, { openingRefusal }] = [await import('../../adapters/config/resolve'), await import('../../adapters/temporal/probe')];
@@ -158,7 +151,7 @@ const CHECKS: { what: string; check: Check; next: string; needs?: string[] }[] =
   { what: 'payload keys', check: payloadKeys, next: 'npx longhaul keys list', needs: ['state folder'] },
   { what: 'Temporal server', check: server, next: 'npx longhaul dev' },
   { what: 'search attributes', check: attributes, next: 'npx longhaul doctor --fix', needs: ['Temporal server'] },
-  { what: 'worker', check: workers, next: 'npx longhaul dev', needs: ['Temporal server'] },
+  { what: 'worker', check: workersCheck(idle), next: 'npx longhaul dev', needs: ['Temporal server'] },
   { what: 'services', check: services, next: 'npx longhaul dev', needs: ['configuration'] },
   { what: 'runs', check: runs, next: 'npx longhaul runs list', needs: ['Temporal server', 'state folder'] },
   { what: 'versions', check: versions, next: 'npx longhaul migrate --dry-run', needs: ['state folder', 'stores', 'configuration'] },

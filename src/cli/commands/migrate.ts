@@ -23,7 +23,7 @@ async function migrate(place: Place, runId: string | undefined, options: CommonO
 }
 
 function show(found: readonly Outlook[]): void {
-  table(['RUN', 'STATUS', 'VERDICT', 'BUILD', 'LAW', 'EVENTS', 'WHY'], found.map(({ runId, status, verdict, why, pins }) => [
+  table(['RUN', 'STATUS', 'VERDICT', 'BUILD', 'LAW', 'SCHEMA', 'WHY'], found.map(({ runId, status, verdict, why, pins }) => [
     runId, status, verdict, pins?.build ?? '?', String(pins?.law ?? '?'), String(pins?.eventSchema ?? '?'), why,
   ]));
 }

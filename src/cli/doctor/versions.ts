@@ -1,5 +1,5 @@
 // The doctor's look at versions: open runs that a newer build carried on, which this build leaves alone; runs that are pinned to a
-// deployment version whose workers are gone, so that nothing would wake them; deployments on which no run can begin. Changes nothing.
+// deployment version whose workers are gone, so that nothing would wake them. Changes nothing.
 import type { LonghaulClient } from '../../client/client';
 import { workflowIdOf } from '../../messages';
 import { outlooks } from '../outlook';
@@ -17,20 +17,13 @@ export const versions: Check = async (place) => {
   return refused.slice(0, MOST).flatMap(({ runId, why }) => wrong(`run ${runId}`, `this build leaves it alone: ${why}`, 'start a worker of the build that wrote it (`npx longhaul migrate --dry-run` names every such run); nothing was touched'));
 };
 
-/** Is there a worker for every version that open runs are pinned to, and a version on which runs can begin? */
+/** Is there a worker for every version that open runs are pinned to? */
 export const deployments: Check = async (place) => {
   const polled = await pollingVersions(place);
   const client = await place.client({ mustExist: false });
   const open = await openRuns(place);
   const found: Finding[] = [];
   for (const { runId } of open.slice(0, MOST)) found.push(...await pinnedTo(client, runId, polled));
-  const { currentBuild } = await import('../../adapters/temporal/deployment');
-  const { connection, at } = await place.connection();
-  for (const name of new Set(polled.flatMap(({ deployment }) => deployment ?? []))) {
-    if (await currentBuild(connection, at.namespace, name) !== null) continue;
-    const build = polled.find(({ deployment }) => deployment === name)?.buildId ?? 'ID';
-    found.push(...wrong(`deployment ${name}`, 'no version of it is current, so that no run can begin on its workers', `npx longhaul temporal worker deployment set-current-version --deployment-name ${name} --build-id ${build}`));
-  }
   return found;
 };
 
