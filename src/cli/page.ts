@@ -3,6 +3,7 @@
 import pc from 'picocolors';
 import { isSettled } from '../core/lookups';
 import type { RunRow, WaitRow } from '../core/row';
+import { inheritedDoubts } from '../core/rules/forking';
 import { wordsOfGrant } from '../core/rules/grants';
 import type { State, StepState } from '../core/state';
 import { commandDoes, forWhom, thenWords } from '../core/waits';
@@ -69,9 +70,11 @@ export function pageOfRun(row: RunRow, state: State, { lost = null, missingKey =
 }
 
 /** Where a fork comes from, and what its parent had done: none of that is this run's to repeat or to take back. */
-function forkLines({ forked, steps }: State): string[] {
+function forkLines(state: State): string[] {
+  const { forked, steps } = state;
   if (!forked) return [];
-  const doubts = steps.flatMap(({ id, doubt, status }) => (doubt && status !== 'done' ? [`    not known    whether ${forked.runId} did step ${id} (${doubt.callId}): ${line(doubt.why, 120)}`] : []));
+  const done = new Set(steps.flatMap(({ id, status }) => (status === 'done' ? [id] : [])));
+  const doubts = inheritedDoubts(state).filter(({ stepId }) => !done.has(stepId)).map(({ runId, stepId, callId, why }) => `    not known    whether ${runId} did step ${stepId} (${callId}): ${line(why, 120)}`);
   const more = forked.more > 0 ? [`    ${count(forked.more, 'more effect')}: ${command(`longhaul runs events ${forked.runId}`)}`] : [];
   return [`  forked from  ${forked.runId} after event ${forked.at}`, ...forked.effects.map((what) => `    done there   ${what}`), ...more, ...doubts];
 }

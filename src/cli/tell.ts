@@ -16,7 +16,7 @@ const outputOf = (output: Output): string => ('ref' in output ? `${output.ref.su
 const TELL: Teller = {
   RunCreated: (d) => `${d.agent.name} ${d.agent.version}: ${d.title}`,
   RunMigrated: (d) => `to law ${d.law} and event schema ${d.eventSchema} by build ${d.build} (before: ${d.from.law}, ${d.from.eventSchema}, ${d.from.build})`,
-  RunForked: (d) => `from ${d.parent.runId} after event ${d.parent.at}${d.effects.length > 0 ? `; it had done ${names(d.effects)}` : ''}${d.doubts.length > 0 ? `; in doubt there: ${names(d.doubts.map(({ tool, callId }) => `${tool} ${callId}`))}` : ''}`,
+  RunForked: (d) => `from ${d.parent.runId} after event ${d.parent.at}${d.effects.length > 0 ? `; it had done ${names(d.effects)}` : ''}${d.doubts.length > 0 ? `; in doubt there: ${names(d.doubts.map(({ runId, tool, callId }) => `${tool} ${callId}${runId === undefined || runId === d.parent.runId ? '' : ` of ${runId}`}`))}` : ''}`,
   RunRestored: (d) => `epoch ${d.epoch}: ${d.why}`,
   ModelCallRequested: (d) => `${d.callId} ${d.purpose === 'plan' ? 'asks the planner' : `step ${d.stepId ?? ''}`}${again(d.attempt)}`,
   ModelCallSucceeded: (d) => `${d.callId}${d.usage.tokens > 0 ? ` ${count(d.usage.tokens, 'token')}` : ''}${d.text ? `: ${d.text}` : ''}`,

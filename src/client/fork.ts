@@ -10,7 +10,7 @@ import type { StepOutline } from '../core/plan';
 import { batchAround, doubtsOf, faultOfFork, planOfFork } from '../core/rules/forking';
 import { parsePlan } from '../core/rules/planning';
 import { memberAt } from '../core/rules/binding';
-import type { RunSpec } from '../core/run';
+import type { ForkDoubt, RunSpec } from '../core/run';
 import { budgetLeft } from '../core/rules/budgets';
 import type { State } from '../core/state';
 import { eventsOf, rowOf } from './reads';
@@ -46,14 +46,16 @@ export async function forkRun(stores: ClientStores, temporal: () => Promise<Temp
   if (answer.kind === 'other-input') return otherInput(stores, answer.row, spec);
   const known = answer.kind === 'known' ? answer.row : row;
   if (!isOver(known)) await beginExecution(server, known, 'REJECT_DUPLICATE');
-  return { kind: answer.kind === 'known' ? 'known' : 'forked', runId: id, row: known, stands, effects: state.effects.map(nameOf), doubts: doubtsOf(state), later };
+  return { kind: answer.kind === 'known' ? 'known' : 'forked', runId: id, row: known, stands, effects: state.effects.map(nameOf), doubts: doubtsOf(state, runId), later };
 }
 
 const refused = (why: string): { kind: 'refused'; why: string } => ({ kind: 'refused', why });
 
-const nameOf = ({ tool, callId, stepId }: State['effects'][number]): string => `${tool} ${callId}${stepId === '' ? '' : ` (${stepId})`}`;
+const nameOf = ({ tool, callId, stepId }: Pick<ForkDoubt, 'tool' | 'callId' | 'stepId'>): string => `${tool} ${callId}${stepId === '' ? '' : ` (${stepId})`}`;
 
-/** The state of the parent after event `at`, and what it has done to the outside since; or why no fork can begin there. */
+const keyOf = ({ runId, callId }: ForkDoubt): string => `${runId} ${callId}`;
+
+/** The state of the parent after event `at`, and what it has done to the outside since or has under way; or why no fork can begin there. */
 async function placeOf(stores: ClientStores, runId: string, at: number, version: number): Promise<{ state: State; later: string[] } | { why: string }> {
   if (!Number.isSafeInteger(at) || at < 1 || at > version) return { why: version === 0 ? `Run ${runId} has not begun, so that there is no event to fork it after.` : `Run ${runId} has the events 1 to ${version}: --at takes one of these numbers (npx longhaul runs events ${runId}).` };
   const events: RunEvent[] = [];
@@ -66,7 +68,9 @@ async function placeOf(stores: ClientStores, runId: string, at: number, version:
   if (fault) return { why: `No fork can begin after event ${at}: ${fault}; ${earlier} (npx longhaul runs events ${runId} shows them).` };
   const known = new Set(state.effects.map(({ callId }) => callId));
   const now = events.slice(at).reduce(evolve, state);
-  return { state, later: now.effects.filter(({ callId }) => !known.has(callId)).map(nameOf) };
+  const doubted = new Set(doubtsOf(state, runId).map(keyOf));
+  const open = doubtsOf(now, runId).filter((doubt) => !doubted.has(keyOf(doubt)));
+  return { state, later: [...now.effects.filter(({ callId }) => !known.has(callId)).map(nameOf), ...open.map((doubt) => `${nameOf(doubt)}, ${doubt.why}`)] };
 }
 
 /**

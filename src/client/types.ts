@@ -5,7 +5,7 @@ import type { DataConverter } from '@temporalio/common';
 import type { Json } from '../core/canonical';
 import type { MessageAnswer } from '../core/message';
 import type { RunRow } from '../core/row';
-import type { Actor, Budget, ParentLink } from '../core/run';
+import type { Actor, Budget, ForkDoubt, ParentLink } from '../core/run';
 import type { Difference } from '../core/spec';
 import type { ArtifactsPort } from '../ports/artifacts';
 import type { DecisionKeys } from '../ports/decision-keys';
@@ -86,8 +86,8 @@ export type ForkAnswer =
     kind: 'forked' | 'known'; runId: string; row: RunRow;
     /** Steps of the given plan that are done. */
     stands: string[];
-    /** What the parent had done to the outside by then, in doubt by then, and has done since. */
-    effects: string[]; doubts: { stepId: string; callId: string; tool: string; why: string }[]; later: string[];
+    /** What the parent had done to the outside by then; what it, or a run that it was forked from, may have done by then; and what it has done since, or has under way now. */
+    effects: string[]; doubts: ForkDoubt[]; later: string[];
   }
   | Extract<StartAnswer, { kind: 'other-input' | 'refused' }>;
 

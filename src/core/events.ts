@@ -2,7 +2,7 @@
 // An event exists only if `evolve` folds it. Large or secret bytes are references (I11). Times in ms, money in micro-units.
 import type { Json } from './canonical';
 import type { Cause, ErrorClass, Failure } from './failure';
-import type { Actor, AgentManifest, ArtifactRef, Budget, ForkOrigin, Output, ParentLink, Pins, Usage } from './run';
+import type { Actor, AgentManifest, ArtifactRef, Budget, ForkDoubt, ForkOrigin, Output, ParentLink, Pins, Usage } from './run';
 import type { MessageAnswer } from './message';
 import type { OnDeadline, PlanEnd, StepOutline } from './plan';
 
@@ -57,8 +57,8 @@ export interface EventData {
     mode?: 'production';
     /** Effects of the parent, e.g. `publish c7 (publish)`; those that its state did not hold any more are counted. */
     effects: string[]; earlierEffects: number;
-    /** Steps whose call the parent may have made without a result: a person is asked before it is made here. */
-    doubts: { stepId: string; callId: string; tool: string; why: string }[];
+    /** Calls that the parent, or a run that it was forked from, may have made without a result: a person is asked before such a call is made here. `runId`: left out by older builds, then the parent's. */
+    doubts: (Omit<ForkDoubt, 'runId'> & Partial<Pick<ForkDoubt, 'runId'>>)[];
     /** Steps that had not ended are replaced by a plan, which follows. */
     replanned: boolean;
   };

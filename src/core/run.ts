@@ -62,6 +62,9 @@ export interface RunSpec {
 /** Where a fork begins: after event `at` of another run. */
 export interface ForkOrigin { runId: string; at: number }
 
+/** A call that run `runId` may have made, or may still make, without a result that its fork knows of. No digest: whatever its arguments were. */
+export interface ForkDoubt { runId: string; stepId: string; callId: string; tool: string; argsDigest?: string; why: string }
+
 /** Where a child run belongs: the call of its parent, and under which id that waits. `depth`: 1 for the child of a run that a person started. */
 export interface ParentLink { runId: string; callId: string; callbackId: string; depth: number }
 

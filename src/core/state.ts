@@ -6,7 +6,7 @@ import type { ApproverRule, Binding, CancelReport } from './events';
 import type { MessageAnswer } from './message';
 import type { OnDeadline, PlanEnd, StepOutline } from './plan';
 import type { Proof } from './proof';
-import type { Actor, AgentManifest, ArtifactRef, Budget, Effect, ForkOrigin, Output, ParentLink, Pins, Usage } from './run';
+import type { Actor, AgentManifest, ArtifactRef, Budget, Effect, ForkDoubt, ForkOrigin, Output, ParentLink, Pins, Usage } from './run';
 
 /** Version of the shape of State; checkpoints of another version are ignored and the run is folded from its start. */
 export const STATE_VERSION = 1;
@@ -31,7 +31,7 @@ export interface StepState extends StepOutline {
   wakeAt?: number;
   /** Arguments that a person put in place of the step's own. `fresh`: the editor's approval of them still counts once. */
   edited?: { args: Output; by: Actor; approvalId: string; fresh: boolean };
-  /** The run that this one was forked from may have made the step's call: nobody knows, so that a person is asked before it is made. */
+  /** A run before may have made the step's call. `forked.doubts` says of all; this counts where an older build has written no such list. */
   doubt?: { callId: string; why: string };
 }
 
@@ -144,8 +144,11 @@ export interface State {
   activeMs: number;
   /** Absent in a run that a person started. */
   parent?: ParentLink;
-  /** Where the run was forked from, and what had been done to the outside by then (capped; `more` stands in the journal). Absent in any other run. */
-  forked?: ForkOrigin & { effects: string[]; more: number };
+  /**
+   * Where the run was forked from, and what had been done to the outside by then (capped; `more` stands in the journal). Absent in any
+   * other run. `doubts`: what the runs before may have done besides, whatever becomes of the steps; absent when there are none.
+   */
+  forked?: ForkOrigin & { effects: string[]; more: number; doubts?: ForkDoubt[] };
   title: string; owner: Actor; agent: AgentManifest; pins: Pins; seed: string;
   inputDigest: string; inputRef: ArtifactRef; ledgerIncarnation: string;
   plan: { version: number; goal: string; done: PlanEnd | null; rejected: string[]; rejections: number; changedAt: number };

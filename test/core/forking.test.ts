@@ -27,6 +27,9 @@ function copied(events: readonly RunEvent[], at: number, now: number): GivenRun 
 }
 const forked = (parent: GivenRun, more: Partial<ForkOrder> = {}, at = parent.journal.length): GivenRun => copied(parent.journal, at, parent.now).when({ type: 'Fork', order: order(at, more) });
 
+/** Why the call that was prepared last may go, is asked about, or may not. */
+const words = (run: GivenRun): string | undefined => run.journal.flatMap((event) => (event.type === 'CallPrepared' ? [event.data.policy.why] : [])).at(-1);
+
 const one = given({ agent, steps, budget: { calls: 10, wallMs: 1_000_000 } }).when(prepared('first'));
 const paid = one.when(returned('c1', 1, succeeded({ read: 1 }))).when(returned('c2', 1, succeeded({ paid: 1 }))).after(1_000).when(prepared('second', { of: 'second' }, { policy: asks() }));
 
@@ -54,7 +57,7 @@ test('R10.2 approvals of the parent do not carry over, nor grants: the fork asks
 });
 test('R10.2 a call that was under way or in doubt is asked about before it is made under another key, also where policy would let it go', () => {
   for (const [parent, why] of [[one, 'it was under way'], [one.when(returned('c2', 1, { kind: 'unknown', why: 'the line broke' })), 'the line broke']] as const) {
-    const fork = forked(parent).then(['RunForked', { doubts: [{ stepId: 'first', callId: 'c2', tool: 'pay', why }] }], 'ToolCallRequested');
+    const fork = forked(parent).then(['RunForked', { doubts: [{ runId: 'run-1', stepId: 'first', callId: 'c2', tool: 'pay', argsDigest: digestOf({ of: 'first' }), why }] }], 'ToolCallRequested');
     const asked = fork.when(prepared('first', { of: 'first' }, { n: 2 })).then(['CallPrepared', { policy: { decision: 'ask', rule: 'fork', why: `Run run-1 may have done this by its call c2: ${why}. Find out first.`, approval: { quorum: 1, approvers: [], ownerMay: true, rule: 'fork', mayGrant: false } } }], 'ApprovalRequested');
     const [approvalId = ''] = Object.keys(asked.state.approvals);
     asked.when(said('fay', { kind: 'approve', approvalId, grant: {} })).then('MessageRejected').thenHears('refused');
@@ -62,6 +65,48 @@ test('R10.2 a call that was under way or in doubt is asked about before it is ma
   }
   const free = forked(given({ agent, steps })).when(prepared('first')).then('CallPrepared', 'ToolCallRequested');
   expect(free.state.steps[0]?.doubt).toBeUndefined();
+});
+test('R10.2 a new plan forgets no doubt: the same call under any step id, or the same step with other arguments, is asked about first', () => {
+  const plan = (...add: object[]) => ({ goal: 'otherwise', add: add as StepOutline[], drop: [] });
+  for (const [parent, why] of [[one, 'it was under way'], [one.when(returned('c2', 1, { kind: 'unknown', why: 'the line broke' })), 'the line broke']] as const) {
+    const doubt = { runId: 'run-1', stepId: 'first', callId: 'c2', tool: 'pay', argsDigest: digestOf({ of: 'first' }), why };
+        const fork = forked(parent, { plan: plan(toolStep('first', 'pay'), toolStep('renamed', 'pay'), toolStep('other', 'pay'), toolStep('post', 'post')) }).then(['RunForked', { replanned: true, doubts: [doubt] }], ['PlanAccepted', {}]);
+    expect(fork.state.forked?.doubts).toEqual([doubt]);
+    for (const [step, args] of [['first', { of: 'first' }], ['first', { of: 'less' }], ['renamed', { of: 'first' }]] as const) {
+      const asked = fork.when(prepared(step, args)).then('CallPrepared', 'ApprovalRequested');
+      expect(words(asked)).toBe(`Run run-1 may have done this by its call c2: ${why}. Find out first.`);
+      const [approvalId = ''] = Object.keys(asked.state.approvals);
+      const made = asked.when(said('fay', { kind: 'approve', approvalId })).then('ApprovalGranted', 'ToolCallRequested');
+      if (step !== 'renamed') made.when(prepared('renamed', { of: 'first' })).then('CallPrepared', 'ApprovalRequested');
+    }
+    fork.when(prepared('other', { of: 'other' })).then('CallPrepared', 'ToolCallRequested');
+    fork.when(prepared('post', { of: 'first' })).then('CallPrepared', 'ToolCallRequested');
+  }
+});
+test('R10.2 a call whose arguments are not known holds every call of its tool in a fork', () => {
+  const fork = forked(one, { plan: { goal: 'g', add: [toolStep('x', 'pay') as StepOutline], drop: [] } });
+  const unsure = new GivenRun({ ...fork.state, forked: { ...fork.state.forked!, doubts: [{ runId: 'run-1', stepId: 'first', callId: 'c2', tool: 'pay', why: 'it was under way' }] } }, fork.now, fork.journal);
+  unsure.when(prepared('x', { of: 'anything' })).then('CallPrepared', 'ApprovalRequested');
+});
+test('R10.2 a fork of a fork keeps what the runs before it may have done, each under the run that may have done it', () => {
+  const unmade = forked(one);
+  const next = (run: GivenRun, more: Partial<ForkOrder> = {}): GivenRun => forked(run, { inputDigest: digestOf('again'), parent: { runId: 'fork-1', at: run.journal.length }, ...more });
+  expect(words(next(unmade).when(prepared('first', { of: 'first' }, { n: 2 })))).toBe('Run run-1 may have done this by its call c2: it was under way. Find out first.');
+
+  const asked = unmade.when(prepared('first', { of: 'first' }, { n: 2 }));
+  const made = asked.when(said('fay', { kind: 'approve', approvalId: Object.keys(asked.state.approvals)[0]! }));
+  const [call = ''] = Object.values(made.state.calls).flatMap(({ tool, callId }) => (tool === 'pay' ? [callId] : []));
+  const both = next(made).then('RunForked', 'ToolCallRequested');
+  expect(both.state.forked?.doubts).toMatchObject([{ runId: 'run-1', callId: 'c2' }, { runId: 'fork-1', callId: call }]);
+  expect(words(both.when(prepared('first', { of: 'first' }, { n: 3 })))).toBe(`Run run-1 may have done this by its call c2: it was under way. Run fork-1 may have done this by its call ${call}: it was under way. Find out first.`);
+  const replanned = next(made, { plan: { goal: 'g', add: [toolStep('renamed', 'pay') as StepOutline], drop: [] } });
+  expect(replanned.when(prepared('renamed', { of: 'first' })).then('CallPrepared', 'ApprovalRequested').state.forked?.doubts).toHaveLength(2);
+});
+test('R10.2 a fork that an older build began asks about the steps that it noted, and folds to the state that it had', () => {
+  const old = forked(one).journal.map((event) => (event.type === 'RunForked' ? { ...event, data: { ...event.data, doubts: event.data.doubts.map(({ stepId, callId, tool, why }) => ({ stepId, callId, tool, why })) } } : event));
+  const fork = new GivenRun(fold(initialState('fork-1'), old), one.now, old);
+  expect(fork.state.forked).toEqual({ runId: 'run-1', at: one.journal.length, effects: [], more: 0 });
+  expect(words(fork.when(prepared('first', { of: 'first' }, { n: 2 })).then('CallPrepared', 'ApprovalRequested'))).toBe('Run run-1 may have done this by its call c2: it was under way. Find out first.');
 });
 test('R10.2 a reader or a model that was under way is simply asked again', () => {
   const planning = given({ agent: { ...agent, planner: 'model' } });
@@ -74,7 +119,7 @@ test('R10.2 a fork of a fork lists what that fork had done, and the journal hold
   const done = first.when(returned('c4', 1, succeeded({ posted: 1 })));
   expect(done.state.end?.status).toBe('completed');
   const second = forked(first, { inputDigest: digestOf('again'), parent: { runId: 'fork-0', at: first.journal.length } });
-  second.then(['RunForked', { effects: [], doubts: [{ stepId: 'second', callId: 'c4', tool: 'post', why: 'it was under way' }] }]);
+  second.then(['RunForked', { effects: [], doubts: [{ runId: 'fork-0', stepId: 'second', callId: 'c4', tool: 'post', argsDigest: digestOf({ of: 'second' }), why: 'it was under way' }] }]);
   expect(second.journal.flatMap((event) => (event.type === 'RunForked' ? event.data.effects : []))).toEqual(['pay c2 (first)']);
 });
 test('R10.2 what was left of the budget is left, the time between is nobody\'s, and a kind that is named begins anew', () => {
@@ -130,7 +175,7 @@ test('R10.2 I10 of any run, after any turn: the fork is the fold of its events, 
       const result = turn(state, [{ type: 'Fork', order: order(before.version) }], before.at + 5);
       expect(canonical(fold(initialState('fork-1'), [...copy, ...result.events]))).toBe(canonical(result.draft));
       expect(result.events[0]?.type).toBe('RunForked');
-      expect(doubtsOf(before).length).toBe(result.draft.steps.filter((step) => step.doubt).length);
+      expect(doubtsOf(before, 'run-1').length).toBe(result.draft.steps.filter((step) => step.doubt).length);
       const stopped = turn(result.draft, [cancelled()], before.at + 6);
       for (const need of [...result.needs, ...stopped.needs]) {
         if (need.kind === 'call') expect([need.undoOf, keys.has(need.key)]).toEqual([undefined, false]);

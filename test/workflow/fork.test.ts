@@ -76,6 +76,32 @@ test('R10.2 a call that was under way is asked about, and made under another key
   expect([(await rig.end('fork-doubt')).state.end?.outcome, lines('fork-doubt'), lines(runId)]).toEqual(['partial', [], ['slow']]);
 });
 
+test('R10.2 a call that was under way is asked about under a new plan too, under any step id, and in a fork of that fork; a fork from before it names it', async () => {
+  const slow = { text: 'slow once', before: 4_000, deaf: true };
+  const runId = await rig.run({ plan: { goal: 'One', steps: [ask('go', []), tool('only', 'stamp', ['go'], slow)] } });
+  const whole = await rig.until(runId, (state) => (Object.keys(state.questions)[0] ? state.version : null));
+  await answered(runId);
+  const version = await rig.until(runId, (state) => Object.values(state.calls)[0]?.phase === 'sent' && state.version);
+  const plan = { goal: 'Again', steps: [tool('renamed', 'stamp', [], slow)] };
+  const [made, earlier] = [await fork(runId, { at: version, runId: 'fork-planned', plan }), await fork(runId, { at: whole, runId: 'fork-earlier' })];
+  const [doubt] = made.doubts;
+  expect([doubt, made.doubts.length]).toMatchObject([{ runId, stepId: 'only', tool: 'stamp', why: 'it was under way' }, 1]);
+  expect([earlier.doubts, earlier.later]).toEqual([[], [`stamp ${doubt!.callId} (only), it was under way`]]);
+  await client.cancel('fork-earlier', 'seen', { actor: ANN });
+
+  const asking = async (id: string): Promise<number> => rig.until(id, (state) => (state.forked && Object.keys(state.approvals)[0] ? state.version : null));
+  const again = await fork('fork-planned', { at: await asking('fork-planned'), runId: 'fork-again', plan: { goal: 'Again', steps: [tool('other', 'stamp', [], slow)] } });
+  expect(again.doubts).toEqual([doubt]);
+  await rig.until('fork-again', (state) => state.forked?.runId === 'fork-planned' && Object.keys(state.approvals)[0]);
+  expect((await rig.end(runId)).status).toBe('COMPLETED');
+  expect([lines(runId), lines('fork-planned'), lines('fork-again')]).toEqual([['slow once'], [], []]);
+  for (const id of ['fork-planned', 'fork-again']) {
+    const last = (await rig.events(id)).filter((event) => event.type === 'CallPrepared').at(-1);
+    expect(last?.data).toMatchObject({ policy: { why: `Run ${runId} may have done this by its call ${doubt!.callId}: it was under way. Find out first.` } });
+    await client.cancel(id, 'seen', { actor: ANN });
+  }
+});
+
 test('what cannot be forked is refused with a sentence: no such event, within a turn, another request under the same id, a plan that does not fit', async () => {
   const runId = await rig.run({ plan: PLAN });
   const version = await rig.until(runId, (state) => (Object.keys(state.questions)[0] ? state.version : null));

@@ -45,8 +45,8 @@ function tell(parent: string, at: number, { kind, runId, stands, effects, doubts
   say(kind === 'forked' ? `Forked from ${parent} after event ${at}.` : `This fork was made before with this same request.`);
   if (stands.length > 0) say(`Done by then, and standing in: ${stands.join(', ')}`);
   if (effects.length > 0) say(`${parent} had done by then, and it is not repeated nor taken back by the fork: ${effects.join(', ')}`);
-  if (doubts.length > 0) say(`Nobody knows whether ${parent} had done this; you are asked before the fork does it: ${doubts.map(({ tool, callId, why }) => `${tool} ${callId} (${why})`).join(', ')}`);
-  if (later.length > 0) say(`${parent} has done since; the fork does its own, where its plan says so: ${later.join(', ')}`);
+  if (doubts.length > 0) say(`Nobody knows whether this was done before; you are asked before the fork does it: ${doubts.map(({ runId: by, tool, callId, why }) => `${by} ${tool} ${callId} (${why})`).join(', ')}`);
+  if (later.length > 0) say(`${parent} has done since, or has under way; the fork does its own, where its plan says so: ${later.join(', ')}`);
   say(`Follow it with ${command(`longhaul runs watch ${runId}`)}`);
 }
 

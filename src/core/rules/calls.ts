@@ -25,7 +25,7 @@ export function prepareReturned(state: State, stepId: string, n: number, seen: P
   const step = stepOf(state, stepId);
   if (!step || step.status !== 'pending' || step.prepared + 1 !== n || step.action.type !== 'tool' || state.cancel) return nothing;
   if (seen.kind === 'failed') return prepareFailed(state, step, n, seen.failure, now);
-  const result = { ...seen, policy: withDoubt(state, step, seen.policy) };
+  const result = { ...seen, policy: withDoubt(state, step, seen.policy, seen.argsDigest) };
   const tool = toolOf(state, step.action.tool);
   if (!tool) return only([draft('StepFailed', { stepId, failure: { class: 'tool-missing', code: 'unknown-tool', message: `No tool ${step.action.tool} is pinned in this run.` } }, stepId)]);
   const callSeq = state.callSeq + 1;

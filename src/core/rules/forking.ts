@@ -7,12 +7,14 @@ import { type Decision, draft, nothing, only } from '../draft';
 import type { EventData, PolicyVerdict, RunEvent } from '../events';
 import { callsOf, mayHaveHappened, stepOf } from '../lookups';
 import type { PlanPatch, StepOutline } from '../plan';
-import type { Budget } from '../run';
+import type { Budget, ForkDoubt } from '../run';
 import type { CallState, State, StepState } from '../state';
 import { checkPatch } from './planning';
 
 /** Effects that the event names; what is beyond stands in the copied events all the same. */
 const MOST_EFFECTS = 200;
+/** Doubts about one call that an approval names, the newest. */
+const MOST_SAID = 5;
 
 /** The events that one turn wrote around place `at`: a fork may begin after the last of them. */
 export function batchAround(events: readonly RunEvent[], at: number): { from: number; to: number } {
@@ -33,7 +35,7 @@ export function faultOfFork(state: State): string | null {
 export function forkRun(state: State, order: ForkOrder): Decision {
   if (state.inputDigest === order.inputDigest) return nothing;
   const { plan, budget, refused, ...own } = order;
-  const data: EventData['RunForked'] = { ...own, budget: budgetFrom(state, budget), ...standing(state), doubts: doubtsOf(state), replanned: plan !== null };
+  const data: EventData['RunForked'] = { ...own, budget: budgetFrom(state, budget), ...standing(state), doubts: doubtsOf(state, own.parent.runId), replanned: plan !== null };
   const forked = draft('RunForked', data);
   if (refused) return only([forked, draft('RunFailed', { failure: refused, artifacts: [] })]);
   if (!plan) return only([forked]);
@@ -93,13 +95,22 @@ function standing(state: State): Pick<EventData['RunForked'], 'effects' | 'earli
   return { effects, earlierEffects: (state.effectsBefore?.standing ?? 0) + done.length - effects.length };
 }
 
-/** Calls with an effect that the parent has requested and had no result of. */
-export function doubtsOf(state: State): EventData['RunForked']['doubts'] {
-  return callsOf(state).flatMap((call) => {
+/**
+ * Calls with an effect that `runId`, whose state this is, has requested and had no result of, after those that it inherited as a fork.
+ * What a person has decided here says nothing of what the other run did, so that no doubt of it ends.
+ */
+export function doubtsOf(state: State, runId: string): ForkDoubt[] {
+  return [...inheritedDoubts(state), ...callsOf(state).flatMap((call) => {
     const step = stepOf(state, call.stepId);
-    const open = step?.status === 'active' && call.kind === 'tool' && call.undoOf === undefined && (mayHaveHappened(call) || call.phase === 'waiting');
-    return open ? [{ stepId: step.id, callId: call.callId, tool: call.tool, why: whyDoubtful(call) }] : [];
-  });
+    const open = step?.status === 'active' && call.kind === 'tool' && call.effect !== 'none' && call.undoOf === undefined && (mayHaveHappened(call) || call.phase === 'waiting');
+    return open ? [{ runId, stepId: step.id, callId: call.callId, tool: call.tool, ...(call.argsDigest === undefined ? {} : { argsDigest: call.argsDigest }), why: whyDoubtful(call) }] : [];
+  })];
+}
+
+/** What the runs that this one was forked from may have done without a result. An older build kept it on steps alone. */
+export function inheritedDoubts({ forked, steps }: State): ForkDoubt[] {
+  if (!forked) return [];
+  return forked.doubts ?? steps.flatMap(({ id, doubt, action }) => (doubt && action.type === 'tool' ? [{ runId: forked.runId, stepId: id, tool: action.tool, ...doubt }] : []));
 }
 
 const whyDoubtful = ({ phase, why }: CallState): string => {
@@ -107,10 +118,16 @@ const whyDoubtful = ({ phase, why }: CallState): string => {
   return phase === 'sent' ? 'it was under way' : why ?? 'nobody knew whether it had happened';
 };
 
-/** What policy says of a call that the parent may have made: at least one person is asked about this very call. */
-export function withDoubt(state: State, step: StepState, policy: PolicyVerdict): PolicyVerdict {
-  if (!step.doubt || policy.decision === 'deny') return policy;
-  const why = `Run ${state.forked?.runId ?? ''} may have done this by its call ${step.doubt.callId}: ${step.doubt.why}. Find out first.`;
+/**
+ * What policy says of a call that a run before may have made: the step's own, under whatever arguments, or another of the same tool
+ * with the same arguments, as a new plan may have it. At least one person is asked about this very call.
+ */
+export function withDoubt(state: State, step: StepState, policy: PolicyVerdict, argsDigest: string): PolicyVerdict {
+  if (!state.forked || step.action.type !== 'tool' || policy.decision === 'deny') return policy;
+  const { tool } = step.action;
+  const found = inheritedDoubts(state).filter((doubt) => doubt.tool === tool && (doubt.stepId === step.id || (doubt.argsDigest ?? argsDigest) === argsDigest));
+  if (found.length === 0) return policy;
+  const why = `${found.slice(-MOST_SAID).map((doubt) => `Run ${doubt.runId} may have done this by its call ${doubt.callId}: ${doubt.why}.`).join(' ')} Find out first.`;
   const asked = policy.decision === 'ask';
   const approval = (asked ? policy.approval : undefined) ?? { quorum: 1, approvers: [], ownerMay: !asked, rule: asked ? policy.rule : 'fork' };
   return { ...policy, decision: 'ask', rule: approval.rule, why, approval: { ...approval, mayGrant: false } };
