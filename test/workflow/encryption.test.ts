@@ -158,6 +158,7 @@ test('R10.9 a key is gone: the run is shown as "missing key" and harmed by nothi
 
   await says(new RegExp(`missing key: the payload key ${gone} is missing[^]*next +npx longhaul keys import COPY where the worker runs`), 'runs', 'show', held);
   await says(new RegExp(`${held} +missing key .*the payload key ${gone} is missing: npx longhaul keys import COPY`), 'runs', 'list');
+  await says(new RegExp(`${gone} +missing: 2 open runs \\([^)]*${held}`), 'keys', 'list');
   await says(new RegExp(`"status":"waiting".*"missingKey":"${gone}"`), 'runs', 'show', held, '--json');
   const doctor = await longhaul('doctor', '--task-queue', 'rig', '--config', path.join(ROOT, 'examples', 'folder-report'));
   expect([doctor.code, doctor.stdout]).toEqual([1, expect.stringContaining(`run ${held}: missing key: its history in Temporal needs the payload key ${gone}`)]);

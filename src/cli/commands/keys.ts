@@ -3,7 +3,9 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { PayloadKeys } from '../../adapters/codec/payload-keys';
+import { isOver } from '../../client/start';
 import { act } from '../act';
+import { executionsOf } from '../executions';
 import { EXIT, Stop } from '../exit';
 import { reaching, reading, type CommonOptions } from '../options';
 import type { Place } from '../place';
@@ -19,9 +21,25 @@ async function ringOf(place: Place): Promise<PayloadKeys> {
 async function list(place: Place, options: CommonOptions): Promise<void> {
   const keys = await ringOf(place);
   const all = keys.list();
-  if (options.json) return all.forEach((key) => json(key));
-  if (all.length === 0) return say(`There are no payload keys (${keys.source}): what goes through Temporal is not encrypted. ${command('longhaul keys create')} begins with it.`);
-  table(['KEY', 'MADE', 'USE'], all.map(({ kid, createdAt, encrypts, waits }) => [kid, createdAt === null ? '' : time(createdAt), encrypts ? 'encrypts' : waits ? 'waits' : 'decrypts']));
+  const { open, missing } = await missingHere(place);
+  if (options.json) return [...all, ...[...missing].map(([kid, runs]) => ({ kid, missing: true, runs }))].forEach((key) => json(key));
+  const back = `${command('longhaul keys import COPY')} puts a copy of them back, and the runs go on`;
+  if (all.length === 0 && missing.size > 0) say(`There are no payload keys here (${keys.source}), and open runs need some; ${back}.`);
+  else if (all.length === 0) return say(`There are no payload keys (${keys.source}): what goes through Temporal is not encrypted. ${command('longhaul keys create')} begins with it.${open === 0 ? '' : ` Were there some before: ${back}.`}`);
+  table(['KEY', 'MADE', 'USE'], [
+    ...all.map(({ kid, createdAt, encrypts, waits }) => [kid, createdAt === null ? '' : time(createdAt), encrypts ? 'encrypts' : waits ? 'waits' : 'decrypts']),
+    ...[...missing].map(([kid, runs]) => [kid, '', `missing: ${count(runs.length, 'open run')} (${runs.slice(0, 3).join(', ')}${runs.length > 3 ? ', ...' : ''})`]),
+  ]);
+  if (all.length > 0 && missing.size > 0) say(`Open runs stand still for want of a key; ${back}.`);
+}
+
+/** How many runs are open, and which of them need a key that is not here, by key; no key where Temporal cannot be asked. */
+async function missingHere(place: Place): Promise<{ open: number; missing: Map<string, string[]> }> {
+  const missing = new Map<string, string[]>();
+  if (!await place.hasStores()) return { open: 0, missing };
+  const rows = (await (await place.client()).list({ limit: 1_000 })).filter((row) => !isOver(row));
+  for (const [runId, { missingKey }] of await executionsOf(place, rows, { whole: true })) if (missingKey !== null) missing.set(missingKey, [...missing.get(missingKey) ?? [], runId]);
+  return { open: rows.length, missing };
 }
 
 /** Workers of this folder take no first key while they run: names those that go on in plain. */
@@ -86,7 +104,7 @@ const unknown = (kid: string): Stop => new Stop(EXIT.error, `There is no key ${k
 /** Adds `keys`. */
 export function addKeys(program: Command): void {
   const keys = program.command('keys').description('keys that encrypt what goes through Temporal; the newest encrypts, each decrypts (decision keys: approvals keys)');
-  reading(keys.command('list').description('the keys, without their bytes')).action(act(list, ([options]) => options));
+  reaching(keys.command('list').description('the keys, without their bytes, and those that open runs need and that are missing')).action(act(list, ([options]) => options));
   reading(keys.command('create').description('make the first key: from then on payloads are encrypted')).action(act(create, ([options]) => options));
   reading(keys.command('rotate').description('add a key that encrypts from now on; older ones still decrypt'))
     .option('--later', 'only let it decrypt, until `keys use`: for several hosts, which all need it before any encrypts with it').action(act(rotate, ([options]) => options));
