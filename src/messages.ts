@@ -2,7 +2,7 @@
 // One message travels as an Update and as a Signal twin. A guard checks shape and size only; the law judges the rest.
 import { canonical, type Json } from './core/canonical';
 import { callbackMessageId } from './core/keys';
-import { MAX_DEPTH } from './core/rules/binding';
+import { MAX_DEPTH, nestedBeyond } from './core/rules/binding';
 import { LIMITS, type Actor } from './core/run';
 import type { Message, MessageBody } from './core/message';
 
@@ -67,16 +67,6 @@ function isActor(v: unknown): v is Actor {
 
 /** The event of a callback is known again by its own id, so that no door can count it twice. */
 const CALLBACK_ID = 'The messageId of a callback must be the one that belongs to its callbackId and eventId; send it with `client.callback` or `longhaul callback`.';
-
-/** Without recursion, which what arrives could exhaust. */
-function nestedBeyond(value: unknown, depth: number): boolean {
-  let level = [value];
-  for (let at = 0; level.length > 0; at += 1) {
-    if (at > depth) return true;
-    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []));
-  }
-  return false;
-}
 
 /** One sentence on what is wrong with a message, or null when its shape is right. Never throws, whatever it is given. */
 export function faultOfMessage(value: unknown): string | null {

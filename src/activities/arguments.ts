@@ -26,11 +26,12 @@ export async function boundArgs(artifacts: ArtifactsPort, call: CallArgs, prepar
 
 /** Arguments that a person has edited. What they point to must be of this run. */
 export async function editedArgs(artifacts: ArtifactsPort, call: CallArgs, known: (sha256: string) => Promise<boolean>): Promise<Bound> {
-  const bound = await boundArgs(artifacts, call, true);
-  const { faults, pointers } = faultsInEdited(bound.args);
+  const args = await loaded(() => writtenArgs(artifacts, call));
+  // Before the digest, which what is nested too deep would run out of stack.
+  const { faults, pointers } = faultsInEdited(args);
   if (faults.length > 0) throw new ToolError('argument', 'edited', `The edited arguments cannot be used: ${faults.join('; ')}.`);
   for (const sha256 of pointers) if (!(await known(sha256))) throw new ToolError('argument', 'edited', `The edited arguments point to artifact ${sha256.slice(0, 16)}, which this run does not know.`);
-  return bound;
+  return { args, digest: digestOf(args) };
 }
 
 async function writtenArgs(artifacts: ArtifactsPort, { args, argsRef, at }: CallArgs): Promise<Json> {

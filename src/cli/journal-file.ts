@@ -88,7 +88,7 @@ function read(text: string): unknown {
 }
 
 /** Lines that end with \n, decoded strictly: bytes that are no UTF-8 make a line that is no JSON. */
-async function* linesOf(file: string): AsyncGenerator<string> {
+export async function* linesOf(file: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   const text = (bytes: Buffer): string => {
     try {

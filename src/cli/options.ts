@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import type { Command } from 'commander';
 import type { Json } from '../core/canonical';
+import { DEEPEST_JSON, nestedBeyond } from '../core/rules/binding';
 import { durationMs } from '../core/rules/duration';
 import type { Actor, Budget } from '../core/run';
 import { EXIT, Stop } from './exit';
@@ -78,10 +79,12 @@ export function durationOf(option: string, text: string): number {
   throw new Stop(EXIT.usage, `${option} needs a time such as 90s, 30m, 2h or 1d, not "${text}".`);
 }
 
-/** JSON given as it is, or as `@FILE`. */
-export function jsonOf(option: string, text: string): Json {
+/** JSON given as it is, or as `@FILE`, nested at most `deepest` levels. */
+export function jsonOf(option: string, text: string, deepest = DEEPEST_JSON): Json {
   try {
-    return JSON.parse(textOf(option, text)) as Json;
+    const value = JSON.parse(textOf(option, text)) as Json;
+    if (nestedBeyond(value, deepest)) throw new Stop(EXIT.usage, `${option} is nested too deep: write JSON of at most ${deepest} levels.`);
+    return value;
   } catch (error) {
     if (error instanceof Stop) throw error;
     const said = error instanceof Error ? error.message : String(error);

@@ -4,6 +4,7 @@
 import { bytesOf, sha256Hex, type Json } from '../core/canonical';
 import { callbackMessageId } from '../core/keys';
 import type { Message } from '../core/message';
+import { DEEPEST_JSON, nestedBeyond } from '../core/rules/binding';
 import { LIMITS, type ArtifactRef, type Output } from '../core/run';
 import { redactJson, redactText } from '../ports/redaction';
 import { recorded, sendMessage, type Sender } from './send';
@@ -23,6 +24,7 @@ export interface CallbackEvent {
 /** Sends the event to the run that gave out this id. Throws ClientError `unknown-wait` when none did. */
 export async function sendCallback(sender: Sender, callbackId: string, { eventId, item, payload }: CallbackEvent, { actor, receivedAt = Date.now() }: Omit<From, 'messageId'>): Promise<Delivery & { runId: string }> {
   const runId = await runOfWait(sender.stores, callbackId);
+  if (nestedBeyond(payload, DEEPEST_JSON)) return { runId, known: true, messageId: callbackMessageId(callbackId, eventId), answer: { kind: 'refused', text: `The payload is nested too deep: JSON of at most ${DEEPEST_JSON} levels is taken.` } };
   const { output, bytes } = outputOf(redactJson(payload), eventId);
   const message: Message = {
     messageId: callbackMessageId(callbackId, eventId), actor, receivedAt,

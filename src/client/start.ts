@@ -5,6 +5,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { canonical, type Json } from '../core/canonical';
 import type { RunRow } from '../core/row';
 import { iso } from '../core/iso';
+import { DEEPEST_JSON, nestedBeyond } from '../core/rules/binding';
 import { RUN_ID, type ArtifactRef, type RunInput, type RunSpec } from '../core/run';
 import { differencesOf, inputDigestOf, type Difference } from '../core/spec';
 import { workflowIdOf, WORKFLOW_TYPE } from '../messages';
@@ -61,6 +62,9 @@ export function storeSpec({ artifacts }: ClientStores, runId: string, spec: RunS
 export function faultOfStart(runId: string, request: Pick<StartRequest, 'agent' | 'budget'> & { input?: Json; plan?: Json | null }): string | null {
   if (!RUN_ID.test(runId)) return `The run id ${JSON.stringify(runId).slice(0, 80)} cannot be used: write 1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit.`;
   if (request.agent === '') return 'A run needs the name of an agent.';
+  for (const [what, value] of [['input', request.input], ['plan', request.plan]] as const) {
+    if (nestedBeyond(value, DEEPEST_JSON)) return `The ${what} is nested too deep: JSON of at most ${DEEPEST_JSON} levels is taken.`;
+  }
   const given = faultOfSecrets(request);
   if (given) return given;
   for (const [kind, limit] of Object.entries(request.budget ?? {})) {

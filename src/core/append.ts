@@ -23,5 +23,5 @@ export type AppendAnswer =
   | { kind: 'behind' }
   /** These idempotency keys are in already: answer their commands from these events; nothing was appended. */
   | { kind: 'duplicate'; hits: { idempotencyKey: string; seq: number }[] }
-  /** A newer epoch owns the run: end without a word. */
+  /** A newer epoch owns the run, or it was purged (then `epoch` is the one that asked): end without a word. */
   | { kind: 'fenced'; epoch: number };

@@ -2,7 +2,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { amount, budgetWords, count, duration } from '../../src/cli/print';
 import { tellEvent as tell } from '../../src/cli/tell';
-import { budgetOf } from '../../src/cli/options';
+import { canonical } from '../../src/core/canonical';
+import { budgetOf, jsonOf } from '../../src/cli/options';
 import { initialState } from '../../src/core/initial';
 import type { Budget } from '../../src/core/run';
 import { waitsOf } from '../../src/core/waits';
@@ -57,3 +58,12 @@ test.each([
   ['ledger dead, look-up absent: absent at two looks', 'retry', 'c1 looked up: not there; sent again (absent at two looks)'],
   ['ledger dead, look-up none: notify cannot be looked up', 'ask-person', 'c1 it cannot be looked up; a person is asked (notify cannot be looked up)'],
 ] as const)('recovery in words: %s', (evidence, decision, words) => expect(checked(evidence, decision)).toBe(words));
+
+test('JSON that is nested too deep is refused with a sentence and exit 2, however deep', () => {
+  const nested = (deep: number): string => `{"text":${'['.repeat(deep)}${']'.repeat(deep)}}`;
+  for (const deep of [201, 2_500, 200_000]) {
+    expect(() => jsonOf('--input', nested(deep))).toThrow(expect.objectContaining({ code: 2, message: '--input is nested too deep: write JSON of at most 200 levels.' }));
+    expect(() => jsonOf('--args', nested(deep), 64)).toThrow(expect.objectContaining({ code: 2, message: '--args is nested too deep: write JSON of at most 64 levels.' }));
+  }
+  expect(canonical(jsonOf('--args', nested(60), 64))).toBe(nested(60));
+});

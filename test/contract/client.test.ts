@@ -3,7 +3,7 @@
 import type { ConnectionLike } from '@temporalio/client';
 import { createClient, type LonghaulClient } from '../../src/client/client';
 import type { ExportLine } from '../../src/client/export';
-import { digestOf } from '../../src/core/canonical';
+import { digestOf, type Json } from '../../src/core/canonical';
 import { chainNext, chainStart } from '../../src/core/chain';
 import type { RunEvent } from '../../src/core/events';
 import { fold } from '../../src/core/evolve';
@@ -184,6 +184,15 @@ test('an export holds every event with its link in the chain, and a closing line
   const states = events.map((_, i) => digestOf(fold(initialState('watched'), events.slice(0, i + 1).map((line) => line.event))));
   expect(events.map((line) => line.state)).toEqual(states);
   expect(events.map((line) => line.event)).toEqual(await rig.events('watched'));
+});
+
+test('R1.2 what is nested too deep to be walked through is refused with a sentence, and nothing is accepted', async () => {
+  const deep = JSON.parse(`${'['.repeat(3_000)}${']'.repeat(3_000)}`) as Json;
+  expect(await client.start(request('deep', ASK, { input: deep }))).toEqual({ kind: 'refused', why: 'The input is nested too deep: JSON of at most 200 levels is taken.' });
+  expect(await rig.stores.journal.row('deep')).toBeNull();
+  await client.start(request('called', ASK));
+  const waitId = await questionOf('called');
+  expect(await client.callback(waitId, { eventId: 'e1', payload: deep }, { actor: ANN })).toMatchObject({ known: true, answer: { kind: 'refused', text: expect.stringContaining('nested too deep') } });
 });
 
 test('R2.4 what holds the value of a known secret is refused at the doors of the client, before anything is stored', async () => {

@@ -34,6 +34,11 @@ test('large arguments are read from their artifact, and one that the store does 
   expect(await terms({ ...act, args: { ref: { ...ref, sha256: '0'.repeat(64) } } })).toEqual({ fault: expect.any(String) as unknown });
 });
 
+test.each([65, 2_500, 200_000])('R10.1 edited arguments that are nested %i deep are a fault, and no failure of this worker', async (deep) => {
+  const ref = await rig.deps.artifacts.write(Buffer.from(`{"text":${'['.repeat(deep)}${']'.repeat(deep)}}`), { mediaType: 'application/json', summary: 'args' });
+  expect(await terms({ ...act, args: { ref } })).toEqual({ fault: 'The edited arguments cannot be used: nested deeper than 64 levels.' });
+});
+
 test('terms of an approval for later calls name arguments that the tool has', async () => {
   expect(await terms({ ...act, where: { text: 'a*', 'to.name': 'ann' } })).toEqual({ fault: null });
   expect(await terms({ ...act, where: { text: 'a*', 'to.nmae': 'ann', cc: 'x' } })).toEqual({ fault: 'act has no argument to.nmae, cc, so that no call would ever fit. Its arguments are text, to.' });

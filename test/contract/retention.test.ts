@@ -1,9 +1,12 @@
 // What is kept of runs and what goes: archives that need no store, purged runs whose ids stay taken, and garbage among the artifacts.
 // On the embedded stores with journals that the law has written; no server is needed for any of it.
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createClient, type LonghaulClient } from '../../src/client/client';
-import { archiveRun, judged } from '../../src/cli/retention/archive';
+import { Stop } from '../../src/cli/exit';
+import { archiveRun } from '../../src/cli/retention/archive';
+import { judged } from '../../src/cli/retention/judge-archive';
 import { collectGarbage } from '../../src/cli/retention/garbage';
 import { purgeRun } from '../../src/cli/retention/purge';
 import type { Stores } from '../../src/adapters/stores/open-stores';
@@ -79,6 +82,60 @@ test('an archive that was made before is judged again, and one that was damaged 
   writeFileSync(path.join(folder, 'artifacts', shelf!, name!), 'spoilt');
   await expect(archiveRun(stores, client, 'r1', out)).rejects.toThrow(/artifact .* does not match its checksum.*Nothing was removed/);
   expect((await stores.journal.head('r1'))?.version).toBeGreaterThan(0);
+});
+
+/** Another store on another machine, with a run of the same id and as many events. */
+async function elsewhere(runId: string, more: Parameters<typeof run>[1]): Promise<() => Promise<void>> {
+  const here = { stores, client };
+  const other = await embedded();
+  stores = other.stores as Stores;
+  client = createClient({ stores });
+  await run(runId, more);
+  return async () => {
+    ({ stores, client } = here);
+    await other.close();
+  };
+}
+
+test('an archive of another run of that id, with as many events, is refused, and the run stays', async () => {
+  await run('daily', { output: { value: 'first' } });
+  await archiveRun(stores, client, 'daily', out);
+  for (const more of [{ output: { value: 'second' } }, { output: { value: 'first' }, parent: { runId: 'above', callId: 'c1', callbackId: 'cb', depth: 1 } }]) {
+    const back = await elsewhere('daily', more);
+    await expect(archiveRun(stores, client, 'daily', out)).rejects.toThrow(/is not of run daily as it is in this store: (its row|its input has digest).*Nothing was removed.*another --out/);
+    expect((await client.show('daily')).row.status).toBe('completed');
+    await back();
+  }
+  expect((await archiveRun(stores, client, 'daily', out)).before).toBe(true);
+});
+
+test.each(['journal.jsonl', 'ledger.json', 'archive.json'])('an archive whose %s was emptied or cut, or says something else, is refused', async (name) => {
+  await run('r1');
+  const { folder } = await archiveRun(stores, client, 'r1', out);
+  const file = path.join(folder, name);
+  const whole = readFileSync(file, 'utf8');
+  for (const text of ['', whole.slice(0, whole.length - 2), 'null', '[{}]']) {
+    writeFileSync(file, text);
+    await expect(archiveRun(stores, client, 'r1', out)).rejects.toThrow(Stop);
+  }
+  writeFileSync(file, whole);
+  expect((await archiveRun(stores, client, 'r1', out)).before).toBe(true);
+});
+
+test('an archive that lacks an artifact, or was made before the last news of an effect or of an artifact, is refused', async () => {
+  const [own, sent] = [await write('precious'), await write('named by the ledger')];
+  const absent = createHash('sha256').update('later').digest('hex');
+  await run('r1', { output: { value: { own: own as unknown as Json, later: { sha256: absent } } } });
+  const { folder, archive } = await archiveRun(stores, client, 'r1', out);
+  expect(archive.absent).toContain(absent);
+  await write('later');
+  await expect(archiveRun(stores, client, 'r1', out)).rejects.toThrow(`artifact ${absent} was missing when it was made`);
+  await stores.artifacts.remove(absent, Date.now() + DAY);
+  expect((await archiveRun(stores, client, 'r1', out)).before).toBe(true);
+  const late = { ...stores, ledger: { ...stores.ledger, byRun: async () => [{ key: 'k1', runId: 'r1', callId: 'c9', tool: 'publish', state: 'done', now: 1, outcome: { kind: 'done', output: { ref: sent }, summary: '' } }] as never } };
+  await expect(archiveRun(late, client, 'r1', out)).rejects.toThrow(/other news of publish c9/);
+  rmSync(path.join(folder, 'artifacts', own.sha256.slice(0, 2), own.sha256.slice(2)));
+  await expect(archiveRun(stores, client, 'r1', out)).rejects.toThrow(/it has \d+ artifacts/);
 });
 
 test('a run that is open, or whose own artifact is missing, is not archived, and leaves no folder behind', async () => {

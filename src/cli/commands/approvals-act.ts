@@ -4,6 +4,7 @@ import { Option, type Command } from 'commander';
 import type { Json } from '../../core/canonical';
 import type { RunEvent } from '../../core/events';
 import type { GrantTerms, MessageBody } from '../../core/message';
+import { MAX_DEPTH } from '../../core/rules/binding';
 import type { LonghaulClient } from '../../client/client';
 import { ClientError } from '../../client/types';
 import { act } from '../act';
@@ -69,7 +70,7 @@ async function approvalOf(client: LonghaulClient, name: string): Promise<{ runId
 async function edit(place: Place, name: string, options: DeciderOptions & { args: string }): Promise<number> {
   const client = await place.client();
   const { runId, approvalId } = await approvalOf(client, name);
-  const given: Json = jsonOf('--args', options.args);
+  const given: Json = jsonOf('--args', options.args, MAX_DEPTH);
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new Stop(EXIT.usage, '--args must be a JSON object with all arguments of the call: see `npx longhaul approvals show`.');
   const after = (await client.show(runId)).row.version;
   const args = await outputOf(place, given, `edited arguments for ${approvalId}`);

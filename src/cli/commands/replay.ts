@@ -14,7 +14,7 @@ import { openExport } from '../journal-file';
 import { reading, wholeOf, type CommonOptions } from '../options';
 import type { Place } from '../place';
 import { count, data, json, say } from '../print';
-import { JOURNAL } from '../retention/archive';
+import { JOURNAL } from '../retention/judge-archive';
 import { judgeJournal, type Fault, type JournalToJudge, type Judgement, type ReplayedEvent } from '../verify-journal';
 
 interface ReplayOptions extends CommonOptions { until?: string; state?: boolean; diff?: string }

@@ -1,40 +1,29 @@
 // An archive of a run: a folder with its journal as an export, its rows of the ledger and every artifact that it refers to, which needs
 // no store to be read. Written beside its name, read back and judged, and only then given its name: what has the name is whole.
 // Removes nothing from the store.
-import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, open, readFile, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { namesIn } from '../../adapters/stores/sql/journal-names';
 import type { Stores } from '../../adapters/stores/open-stores';
 import type { LonghaulClient } from '../../client/client';
 import { isOver } from '../../client/start';
-import { artifactsVouchedBy } from '../../core/run-artifacts';
-import type { RunEvent } from '../../core/events';
 import { EXIT, Stop } from '../exit';
-import { openExport } from '../journal-file';
-import { judgeJournal } from '../verify-journal';
+import { ABOUT, JOURNAL, judged, LEDGER, ledgerKept, remember, differenceFrom, type Archive } from './judge-archive';
 import { reached } from './mentions';
 
-/** What stands in `archive.json`. */
-export interface Archive {
-  format: 'longhaul-archive'; v: 1; runId: string; archivedAt: number; events: number; chain: string;
-  artifacts: number; bytes: number;
-  /** Ids that only stand in arguments or values, and that the store does not have. */
-  absent: string[];
-}
-
-export const JOURNAL = 'journal.jsonl';
-const LEDGER = 'ledger.json';
-const ABOUT = 'archive.json';
-
-/** Writes and judges the archive of a run that is over; one that is there already is judged again. Throws Stop with a sentence. */
+/**
+ * Writes and judges the archive of a run that is over; one that is there already is judged again, and counts only when it says what
+ * the store would write now. Throws Stop with a sentence.
+ */
 export async function archiveRun(stores: Stores, client: LonghaulClient, runId: string, into: string): Promise<{ folder: string; archive: Archive; before: boolean }> {
   const { row } = await client.show(runId);
   if (!isOver(row)) throw new Stop(EXIT.error, `Run ${runId} is ${row.status}: only a run that is over is archived. A copy of what it has come to: npx longhaul runs export ${runId} --out FILE`);
   const folder = path.join(path.resolve(into), runId);
   if (existsSync(folder)) {
     const archive = await judged(folder, runId, row.version);
+    const differs = await differenceFrom(stores, client.export(runId), folder, archive);
+    if (differs !== null) throw new Stop(EXIT.error, `The archive ${folder} is not of run ${runId} as it is in this store: ${differs}. Nothing was removed from the store; archive the run with another --out.`);
     return { folder, archive, before: true };
   }
   const beside = `${folder}.partial-${process.pid}`;
@@ -42,6 +31,8 @@ export async function archiveRun(stores: Stores, client: LonghaulClient, runId: 
     await mkdir(beside, { recursive: true, mode: 0o700 });
     await written(stores, client, runId, beside);
     const archive = await judged(beside, runId, row.version);
+    const differs = await differenceFrom(stores, client.export(runId), beside, archive);
+    if (differs !== null) throw new Stop(EXIT.error, `There was news of run ${runId} while it was archived: ${differs}. Nothing was removed from the store; archive it again.`);
     await rename(beside, folder);
     await flushed(path.dirname(folder));
     return { folder, archive, before: false };
@@ -60,25 +51,19 @@ async function written(stores: Stores, client: LonghaulClient, runId: string, fo
   try {
     for await (const line of client.export(runId)) {
       await journal.write(`${JSON.stringify(line)}\n`);
-      if (line.kind === 'header') for (const id of namesIn(line)) named.add(id);
-      if (line.kind === 'event') remember(line.event, named, vouched);
+      remember(line, named, vouched);
       if (line.kind === 'end') [events, chain] = [line.events, line.chain];
     }
     await journal.sync();
   } finally {
     await journal.close();
   }
-  const rows = await stores.ledger.byRun(runId);
+  const rows = ledgerKept(await stores.ledger.byRun(runId));
   for (const id of namesIn(rows)) named.add(id);
-  await kept(path.join(folder, LEDGER), JSON.stringify(rows, null, 1));
+  await kept(path.join(folder, LEDGER), `${JSON.stringify(rows, null, 1)}\n`);
   const { count, bytes, absent } = await copied(stores, named, vouched, folder);
   const archive: Archive = { format: 'longhaul-archive', v: 1, runId, archivedAt: Date.now(), events, chain, artifacts: count, bytes, absent };
   await kept(path.join(folder, ABOUT), `${JSON.stringify(archive, null, 1)}\n`);
-}
-
-function remember(event: RunEvent, named: Set<string>, vouched: Set<string>): void {
-  for (const id of namesIn(event.data)) named.add(id);
-  for (const id of artifactsVouchedBy(event)) vouched.add(id);
 }
 
 /** Every artifact that the run names, and what those mention. What the run vouches for has to be whole. */
@@ -105,31 +90,6 @@ async function copied({ artifacts }: Stores, named: ReadonlySet<string>, vouched
 }
 
 const fileOf = (folder: string, sha256: string): string => path.join(folder, 'artifacts', sha256.slice(0, 2), sha256.slice(2));
-
-/** Reads an archive as somebody would who has nothing else. Throws Stop naming what does not fit. */
-export async function judged(folder: string, runId: string, events: number): Promise<Archive> {
-  const wrong = (why: string): Stop => new Stop(EXIT.error, `The archive ${folder} cannot be relied on: ${why}. Nothing was removed from the store; move the folder away and archive ${runId} again.`);
-  const archive = await readFile(path.join(folder, ABOUT), 'utf8').then((text) => JSON.parse(text) as Archive).catch(() => { throw wrong(`its ${ABOUT} cannot be read`); });
-  if (archive.format !== 'longhaul-archive' || archive.runId !== runId) throw wrong(`it is of run ${archive.runId}`);
-  const { ok, fault, events: folded, state } = await judgeJournal(await openExport(path.join(folder, JOURNAL)));
-  if (!ok) throw wrong(`event ${fault?.seq} does not fit: ${fault?.why}`);
-  if (folded !== events || archive.events !== events) throw wrong(`it has ${folded} events, and the journal has ${events}`);
-  if (state.end === null && events > 0) throw wrong('the run is not over in it');
-  let count = 0;
-  for await (const { id, bytes } of storedIn(folder)) {
-    if (createHash('sha256').update(bytes).digest('hex') !== id) throw wrong(`artifact ${id} does not match its checksum`);
-    count += 1;
-  }
-  if (count !== archive.artifacts) throw wrong(`it has ${count} artifacts, and should have ${archive.artifacts}`);
-  return archive;
-}
-
-async function* storedIn(folder: string): AsyncGenerator<{ id: string; bytes: Uint8Array }> {
-  const root = path.join(folder, 'artifacts');
-  for (const shelf of existsSync(root) ? await readdir(root) : []) {
-    for (const rest of await readdir(path.join(root, shelf))) yield { id: `${shelf}${rest}`, bytes: await readFile(path.join(root, shelf, rest)) };
-  }
-}
 
 async function kept(file: string, content: string | Uint8Array): Promise<void> {
   const handle = await open(file, 'wx', 0o600);

@@ -14,6 +14,19 @@ export interface ArtifactPointer { $artifact: ArtifactRef; path: string[] }
 /** Depth of nesting that arguments may have. */
 export const MAX_DEPTH = 64;
 
+/** Depth of nesting beyond which no JSON is taken at any door: what walks through it by recursion would run out of stack. */
+export const DEEPEST_JSON = 200;
+
+/** Whether a value is nested deeper than `depth` levels. Without recursion, which what arrives could exhaust; each object once a level. */
+export function nestedBeyond(value: unknown, depth: number): boolean {
+  let level = new Set([value]);
+  for (let at = 0; level.size > 0; at += 1) {
+    if (at > depth) return true;
+    level = new Set([...level].flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : [])));
+  }
+  return false;
+}
+
 /** Member names that mean something to the runtime when they stand in arguments. */
 const RESERVED = new Set(['$from', '$secret', '$artifact']);
 

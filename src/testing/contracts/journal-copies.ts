@@ -108,6 +108,14 @@ const purging: Promised = {
     same((await journal.fork(rowFor('r1', { version: 1, forkOf: { runId: 'r2', at: 1 } }), { runId: 'r2', at: 1 })).kind, 'purged');
     same((await journal.read('r1', 0)).events, []);
   },
+  'an execution that has not heard of the purge writes nothing any more, whatever it expects, and is told to end': async ({ stores: { journal } }) => {
+    await parent(journal);
+    await end(journal, 'r1', 5);
+    await journal.purge('r1');
+    for (const version of [0, 5, 6, 9]) same(await journal.append(batchOf('r1', version, 1)), { kind: 'fenced', epoch: 0 });
+    await journal.saveCheckpoint({ runId: 'r1', version: 5, stateVersion: 1, ref: refOf('e'), at: 1 });
+    same([(await journal.read('r1', 0)).events, await journal.row('r1'), await journal.checkpoints('r1'), await journal.isNamed(refOf('e').sha256)], [[], null, [], false]);
+  },
   'a run that is not over stays, and so does one that nobody knows': async ({ stores: { journal } }) => {
     await parent(journal);
     same([await journal.purge('r1'), await journal.purge('r1', { force: true }), await journal.purge('nobody'), await journal.purged('nobody')],

@@ -33,6 +33,8 @@ export function* append(request: AppendRequest): Steps<AppendAnswer> {
   yield* lock('run', runId);
   const stored = yield* rowOf(runId);
   const head = yield* headOf(runId);
+  // Purged between an execution's last append and the end of its task, which is then done again: nobody writes to the run any more.
+  if (stored === null && (yield* purgedOf(runId)) !== null) return { kind: 'fenced', epoch: request.epoch };
   if (stored === null || head === null) throw new StoreError('defect', `The run ${runId} was never accepted; accept it before appending.`);
   if (request.epoch < stored.epoch) return { kind: 'fenced', epoch: stored.epoch };
   if (request.epoch > stored.epoch) {
@@ -64,9 +66,10 @@ export function* raiseEpoch(runId: string, from: number, lost = false): Steps<{ 
   return { epoch: row.epoch, raised };
 }
 
-/** Keeps a checkpoint; the same version again replaces its reference. */
+/** Keeps a checkpoint; the same version again replaces its reference. One of a purged run is not kept: it would name its artifact for ever. */
 export function* saveCheckpoint(row: CheckpointRow): Steps<void> {
   yield* lock('run', row.runId);
+  if ((yield* purgedOf(row.runId)) !== null) return;
   yield* put(
     `INSERT INTO checkpoint (run_id, version, state_version, ref, at) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (run_id, version, state_version) DO UPDATE SET ref = excluded.ref, at = excluded.at`,
