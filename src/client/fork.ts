@@ -11,6 +11,7 @@ import { batchAround, doubtsOf, faultOfFork, planOfFork } from '../core/rules/fo
 import { parsePlan } from '../core/rules/planning';
 import { memberAt } from '../core/rules/binding';
 import type { ForkDoubt, RunSpec } from '../core/run';
+import type { RunRow } from '../core/row';
 import { budgetLeft } from '../core/rules/budgets';
 import type { State } from '../core/state';
 import { eventsOf, rowOf } from './reads';
@@ -27,7 +28,8 @@ export async function forkRun(stores: ClientStores, temporal: () => Promise<Temp
   if (id === runId) return refused(`A fork is a run of its own beside ${runId}: give it another --run-id.`);
   const fault = faultOfStart(id, { ...request, agent: before.agent });
   if (fault) return refused(fault);
-  const found = await placeOf(stores, runId, request.at, parent.version);
+  const maker = await makerOf(stores, parent, request.at);
+  const found = await placeOf(stores, parent, request.at, maker);
   if ('why' in found) return refused(found.why);
   const { state, later } = found;
   const stands = request.plan === undefined ? [] : await standsIn(stores, state, request.plan);
@@ -37,7 +39,7 @@ export async function forkRun(stores: ClientStores, temporal: () => Promise<Temp
   const spec: RunSpec = { v: 1, agent: before.agent, input: before.input, plan: request.plan ?? null, budget: request.budget ?? {}, owner: request.owner, fork: { runId, at: request.at } };
   const inputRef = await storeSpec(stores, id, spec);
   const row = {
-    ...acceptedRow(id, spec, inputRef, request.title ?? parent.title), agent: parent.agent, epoch: state.epoch, version: request.at, forkOf: { runId, at: request.at }, taskQueue: parent.taskQueue ?? server.taskQueue,
+    ...acceptedRow(id, spec, inputRef, request.title ?? parent.title), agent: parent.agent, epoch: state.epoch, version: request.at, forkOf: { runId, at: request.at, ...(maker === runId ? {} : { of: maker }) }, taskQueue: parent.taskQueue ?? server.taskQueue,
     detail: `Forked from ${runId} after event ${request.at}; no worker has begun it yet.`, budgetLeft: budgetLeft(state),
   };
   const answer = await stores.journal.fork(row, { runId, at: request.at });
@@ -46,7 +48,7 @@ export async function forkRun(stores: ClientStores, temporal: () => Promise<Temp
   if (answer.kind === 'other-input') return otherInput(stores, answer.row, spec);
   const known = answer.kind === 'known' ? answer.row : row;
   if (!isOver(known)) await beginExecution(server, known, 'REJECT_DUPLICATE');
-  return { kind: answer.kind === 'known' ? 'known' : 'forked', runId: id, row: known, stands, effects: state.effects.map(nameOf), doubts: doubtsOf(state, runId), later };
+  return { kind: answer.kind === 'known' ? 'known' : 'forked', runId: id, row: known, stands, effects: state.effects.map(nameOf), doubts: doubtsOf(state, maker), later };
 }
 
 const refused = (why: string): { kind: 'refused'; why: string } => ({ kind: 'refused', why });
@@ -55,8 +57,15 @@ const nameOf = ({ tool, callId, stepId }: Pick<ForkDoubt, 'tool' | 'callId' | 's
 
 const keyOf = ({ runId, callId }: ForkDoubt): string => `${runId} ${callId}`;
 
+/** The run that made the calls before event `at`: a fork has its first events of another as a copy, which may be gone. */
+async function makerOf(stores: ClientStores, { runId, forkOf }: RunRow, at: number): Promise<string> {
+  if (!forkOf || at > forkOf.at) return runId;
+  const before = await stores.journal.row(forkOf.runId);
+  return before ? makerOf(stores, before, at) : forkOf.runId;
+}
+
 /** The state of the parent after event `at`, and what it has done to the outside since or has under way; or why no fork can begin there. */
-async function placeOf(stores: ClientStores, runId: string, at: number, version: number): Promise<{ state: State; later: string[] } | { why: string }> {
+async function placeOf(stores: ClientStores, { runId, version }: RunRow, at: number, maker: string): Promise<{ state: State; later: string[] } | { why: string }> {
   if (!Number.isSafeInteger(at) || at < 1 || at > version) return { why: version === 0 ? `Run ${runId} has not begun, so that there is no event to fork it after.` : `Run ${runId} has the events 1 to ${version}: --at takes one of these numbers (npx longhaul runs events ${runId}).` };
   const events: RunEvent[] = [];
   for await (const event of eventsOf(stores, runId)) events.push(event);
@@ -68,7 +77,7 @@ async function placeOf(stores: ClientStores, runId: string, at: number, version:
   if (fault) return { why: `No fork can begin after event ${at}: ${fault}; ${earlier} (npx longhaul runs events ${runId} shows them).` };
   const known = new Set(state.effects.map(({ callId }) => callId));
   const now = events.slice(at).reduce(evolve, state);
-  const doubted = new Set(doubtsOf(state, runId).map(keyOf));
+  const doubted = new Set(doubtsOf(state, maker).map(keyOf));
   const open = doubtsOf(now, runId).filter((doubt) => !doubted.has(keyOf(doubt)));
   return { state, later: [...now.effects.filter(({ callId }) => !known.has(callId)).map(nameOf), ...open.map((doubt) => `${nameOf(doubt)}, ${doubt.why}`)] };
 }

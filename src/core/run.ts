@@ -59,8 +59,8 @@ export interface RunSpec {
   fork?: ForkOrigin;
 }
 
-/** Where a fork begins: after event `at` of another run. */
-export interface ForkOrigin { runId: string; at: number }
+/** Where a fork begins: after event `at` of another run. `of`: the run that this one had that event of as a copy, and which made the calls before it. */
+export interface ForkOrigin { runId: string; at: number; of?: string }
 
 /** A call that run `runId` may have made, or may still make, without a result that its fork knows of. No digest: whatever its arguments were. */
 export interface ForkDoubt { runId: string; stepId: string; callId: string; tool: string; argsDigest?: string; why: string }

@@ -93,6 +93,9 @@ test('R10.2 a fork of a fork keeps what the runs before it may have done, each u
   const next = (run: GivenRun, more: Partial<ForkOrder> = {}): GivenRun => forked(run, { inputDigest: digestOf('again'), parent: { runId: 'fork-1', at: run.journal.length }, ...more });
   expect(words(next(unmade).when(prepared('first', { of: 'first' }, { n: 2 })))).toBe('Run run-1 may have done this by its call c2: it was under way. Find out first.');
 
+  const copy = forked(one, { inputDigest: digestOf('again'), parent: { runId: 'fork-1', at: one.journal.length, of: 'run-1' } });
+  expect([copy.state.forked?.runId, copy.state.forked?.doubts]).toMatchObject(['fork-1', [{ runId: 'run-1', callId: 'c2' }]]);
+
   const asked = unmade.when(prepared('first', { of: 'first' }, { n: 2 }));
   const made = asked.when(said('fay', { kind: 'approve', approvalId: Object.keys(asked.state.approvals)[0]! }));
   const [call = ''] = Object.values(made.state.calls).flatMap(({ tool, callId }) => (tool === 'pay' ? [callId] : []));

@@ -92,10 +92,13 @@ test('R10.2 a call that was under way is asked about under a new plan too, under
   const asking = async (id: string): Promise<number> => rig.until(id, (state) => (state.forked && Object.keys(state.approvals)[0] ? state.version : null));
   const again = await fork('fork-planned', { at: await asking('fork-planned'), runId: 'fork-again', plan: { goal: 'Again', steps: [tool('other', 'stamp', [], slow)] } });
   expect(again.doubts).toEqual([doubt]);
+  // Its first events are a copy: the call before them is still that of the run that made it.
+  expect((await fork('fork-planned', { at: version, runId: 'fork-copy' })).doubts).toEqual([doubt]);
+  await rig.until('fork-copy', (state) => state.forked?.runId === 'fork-planned' && Object.keys(state.approvals)[0]);
   await rig.until('fork-again', (state) => state.forked?.runId === 'fork-planned' && Object.keys(state.approvals)[0]);
   expect((await rig.end(runId)).status).toBe('COMPLETED');
-  expect([lines(runId), lines('fork-planned'), lines('fork-again')]).toEqual([['slow once'], [], []]);
-  for (const id of ['fork-planned', 'fork-again']) {
+  expect([lines(runId), lines('fork-planned'), lines('fork-again'), lines('fork-copy')]).toEqual([['slow once'], [], [], []]);
+  for (const id of ['fork-planned', 'fork-again', 'fork-copy']) {
     const last = (await rig.events(id)).filter((event) => event.type === 'CallPrepared').at(-1);
     expect(last?.data).toMatchObject({ policy: { why: `Run ${runId} may have done this by its call ${doubt!.callId}: it was under way. Find out first.` } });
     await client.cancel(id, 'seen', { actor: ANN });

@@ -35,7 +35,7 @@ export function faultOfFork(state: State): string | null {
 export function forkRun(state: State, order: ForkOrder): Decision {
   if (state.inputDigest === order.inputDigest) return nothing;
   const { plan, budget, refused, ...own } = order;
-  const data: EventData['RunForked'] = { ...own, budget: budgetFrom(state, budget), ...standing(state), doubts: doubtsOf(state, own.parent.runId), replanned: plan !== null };
+  const data: EventData['RunForked'] = { ...own, budget: budgetFrom(state, budget), ...standing(state), doubts: doubtsOf(state, own.parent.of ?? own.parent.runId), replanned: plan !== null };
   const forked = draft('RunForked', data);
   if (refused) return only([forked, draft('RunFailed', { failure: refused, artifacts: [] })]);
   if (!plan) return only([forked]);
