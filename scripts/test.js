@@ -8,13 +8,13 @@ const path = require('node:path');
 const { killTable } = require('./kill-table.js');
 const { check, close, root, tests } = require('./stages.js');
 
-/** Every suite has a server, ports and folders of its own. All kills at once run one file at a time. */
+/** Every suite has a server, ports and folders of its own; those on a server wait more than they compute. All kills at once run one file at a time. */
 const groups = [
   { rooms: ['core', 'replay', 'house'], workers: 2, limitMs: 600_000 },
   { rooms: ['contract'], workers: 2, limitMs: 600_000 },
-  { rooms: ['workflow'], workers: 2, limitMs: 1_200_000 },
+  { rooms: ['workflow'], workers: 3, limitMs: 1_200_000 },
   { rooms: ['crash'], workers: process.env.LONGHAUL_EXHAUSTIVE ? 1 : 2, limitMs: process.env.LONGHAUL_EXHAUSTIVE ? 14_400_000 : 900_000 },
-  { rooms: ['e2e'], workers: 2, limitMs: 900_000 },
+  { rooms: ['e2e'], workers: 3, limitMs: 900_000 },
   /** Only when it is named: it makes builds of its own. */
   { rooms: ['upgrade'], workers: 1, limitMs: 2_400_000, named: true },
 ];
