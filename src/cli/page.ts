@@ -25,6 +25,7 @@ export function waitLines(wait: WaitRow): string[] {
   return [
     `  ${pc.bold(`waits for ${line(wait.what, 200)}`)}`,
     ...(wait.args === undefined ? [] : [`    with         ${redactText(wait.args)}`]),
+    ...(wait.doubt === undefined ? [] : [`    second time? ${line(wait.doubt, 300)}`]),
     `    for whom     ${forWhom(wait)}`,
     ...(wait.risk ? [`    effect       ${wait.risk}`] : []),
     `    until        ${wait.until === null ? 'no end' : `${time(wait.until)} (${distance(wait.until)})`}${wait.reminded ? `, reminded ${count(wait.reminded, 'time')}` : ''}`,

@@ -7,7 +7,7 @@ import type { RunEvent } from '../core/events';
 import { evolve } from '../core/evolve';
 import { initialState } from '../core/initial';
 import type { StepOutline } from '../core/plan';
-import { batchAround, doubtsOf, faultOfFork, planOfFork } from '../core/rules/forking';
+import { batchAround, doubtsOf, endOf, faultOfFork, planOfFork } from '../core/rules/forking';
 import { parsePlan } from '../core/rules/planning';
 import { memberAt } from '../core/rules/binding';
 import type { ForkDoubt, RunSpec } from '../core/run';
@@ -31,7 +31,7 @@ export async function forkRun(stores: ClientStores, temporal: () => Promise<Temp
   const maker = await makerOf(stores, parent, request.at);
   const found = await placeOf(stores, parent, request.at, maker);
   if ('why' in found) return refused(found.why);
-  const { state, later } = found;
+  const { state, later, doubts } = found;
   const stands = request.plan === undefined ? [] : await standsIn(stores, state, request.plan);
   if ('why' in stands) return refused(stands.why);
 
@@ -48,7 +48,7 @@ export async function forkRun(stores: ClientStores, temporal: () => Promise<Temp
   if (answer.kind === 'other-input') return otherInput(stores, answer.row, spec);
   const known = answer.kind === 'known' ? answer.row : row;
   if (!isOver(known)) await beginExecution(server, known, 'REJECT_DUPLICATE');
-  return { kind: answer.kind === 'known' ? 'known' : 'forked', runId: id, row: known, stands, effects: state.effects.map(nameOf), doubts: doubtsOf(state, maker), later };
+  return { kind: answer.kind === 'known' ? 'known' : 'forked', runId: id, row: known, stands, effects: state.effects.map(nameOf), doubts, later };
 }
 
 const refused = (why: string): { kind: 'refused'; why: string } => ({ kind: 'refused', why });
@@ -65,7 +65,7 @@ async function makerOf(stores: ClientStores, { runId, forkOf }: RunRow, at: numb
 }
 
 /** The state of the parent after event `at`, and what it has done to the outside since or has under way; or why no fork can begin there. */
-async function placeOf(stores: ClientStores, { runId, version }: RunRow, at: number, maker: string): Promise<{ state: State; later: string[] } | { why: string }> {
+async function placeOf(stores: ClientStores, { runId, version }: RunRow, at: number, maker: string): Promise<Pick<Extract<ForkAnswer, { stands: string[] }>, 'later' | 'doubts'> & { state: State } | { why: string }> {
   if (!Number.isSafeInteger(at) || at < 1 || at > version) return { why: version === 0 ? `Run ${runId} has not begun, so that there is no event to fork it after.` : `Run ${runId} has the events 1 to ${version}: --at takes one of these numbers (npx longhaul runs events ${runId}).` };
   const events: RunEvent[] = [];
   for await (const event of eventsOf(stores, runId)) events.push(event);
@@ -79,7 +79,13 @@ async function placeOf(stores: ClientStores, { runId, version }: RunRow, at: num
   const now = events.slice(at).reduce(evolve, state);
   const doubted = new Set(doubtsOf(state, maker).map(keyOf));
   const open = doubtsOf(now, runId).filter((doubt) => !doubted.has(keyOf(doubt)));
-  return { state, later: [...now.effects.filter(({ callId }) => !known.has(callId)).map(nameOf), ...open.map((doubt) => `${nameOf(doubt)}, ${doubt.why}`)] };
+  const doubts = doubtsOf(state, maker).map((doubt) => {
+    const since = doubt.runId === runId ? endOf(events.slice(at), doubt.callId) : undefined;
+    // It is told once, as what was under way and has ended.
+    if (since) known.add(doubt.callId);
+    return { ...doubt, ...(since ? { since } : {}) };
+  });
+  return { state, doubts, later: [...now.effects.filter(({ callId }) => !known.has(callId)).map(nameOf), ...open.map((doubt) => `${nameOf(doubt)}, ${doubt.why}`)] };
 }
 
 /**

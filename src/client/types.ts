@@ -87,7 +87,7 @@ export type ForkAnswer =
     /** Steps of the given plan that are done. */
     stands: string[];
     /** What the parent had done to the outside by then; what it, or a run that it was forked from, may have done by then; and what it has done since, or has under way now. */
-    effects: string[]; doubts: ForkDoubt[]; later: string[];
+    effects: string[]; /** `since`: how the call has ended in the parent after that place. */ doubts: (ForkDoubt & { since?: { seq: number; how: 'done' | 'failed' } })[]; later: string[];
   }
   | Extract<StartAnswer, { kind: 'other-input' | 'refused' }>;
 

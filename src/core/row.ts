@@ -31,6 +31,8 @@ export interface WaitRow {
   risk?: Effect;
   /** Its arguments, as one line. */
   args?: string;
+  /** One line, where a run before may have made the very call already: this run was forked. */
+  doubt?: string;
   /** Reminders so far. */
   reminded?: number;
   /** The run whose end is awaited. What that run waits for is shown below this. */

@@ -5,6 +5,7 @@ import { callbacksOf, callOf, callsOf, isFull, isSettled, stepOf, toolOf } from 
 import type { OnDeadline } from './plan';
 import type { WaitRow } from './row';
 import { wordsOfCallback } from './rules/callbacks';
+import { doubtWords } from './rules/forking';
 import type { Output } from './run';
 import { shownArgs } from './sensitive';
 import type { ApprovalState, CallbackState, State } from './state';
@@ -37,8 +38,11 @@ function asks(state: State): WaitRow[] {
 
 function approvalRow(state: State, asked: ApprovalState): WaitRow {
   const { approvalId, binding, rule, granted } = asked;
+  const step = stepOf(state, asked.stepId);
+  const doubt = step ? doubtWords(state, step, binding.argsDigest) : null;
   return {
-    waitId: approvalId, kind: 'approval', ...aboutCall(state, asked.callId, binding.tool), ...reminded(asked), what: `approval of ${binding.tool} (${stepOf(state, asked.stepId)?.title ?? asked.callId})`,
+    waitId: approvalId, kind: 'approval', ...aboutCall(state, asked.callId, binding.tool), ...reminded(asked), what: `approval of ${binding.tool} (${step?.title ?? asked.callId})`,
+    ...(doubt === null ? {} : { doubt: cut(doubt, WHAT) }),
     who: rule.approvers, ...(rule.ownerMay ? {} : { not: state.owner.id }), ...(rule.quorum > 1 ? { quorum: rule.quorum, granted: granted.map(({ id }) => id) } : {}), ...endOf(asked),
     since: asked.askedAt, command: `longhaul approvals approve ${approvalId}`, or: [`longhaul approvals reject ${approvalId} --reason TEXT`],
   };

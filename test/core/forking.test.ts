@@ -7,8 +7,9 @@ import { fold } from '../../src/core/evolve';
 import { inherited } from '../../src/core/fork';
 import { initialState } from '../../src/core/initial';
 import type { StepOutline } from '../../src/core/plan';
-import { batchAround, doubtsOf, faultOfFork, planOfFork } from '../../src/core/rules/forking';
+import { batchAround, doubtsOf, endOf, faultOfFork, planOfFork } from '../../src/core/rules/forking';
 import { turn } from '../../src/core/turn';
+import { waitsOf } from '../../src/core/waits';
 import { asks, cancelled, given, GivenRun, modelSaid, prepared, proposes, returned, said, succeeded, toolManifest, toolStep } from '../../src/testing/scenario';
 import { walk } from './support/walk';
 
@@ -110,6 +111,13 @@ test('R10.2 a fork that an older build began asks about the steps that it noted,
   const fork = new GivenRun(fold(initialState('fork-1'), old), one.now, old);
   expect(fork.state.forked).toEqual({ runId: 'run-1', at: one.journal.length, effects: [], more: 0 });
   expect(words(fork.when(prepared('first', { of: 'first' }, { n: 2 })).then('CallPrepared', 'ApprovalRequested'))).toBe('Run run-1 may have done this by its call c2: it was under way. Find out first.');
+});
+test('R10.2 the approval of a call that a run before may have made says so in the lists, and how it has ended there is known once it has', () => {
+  const asked = forked(one).when(prepared('first', { of: 'first' }, { n: 2 }));
+  expect(waitsOf(asked.state)).toMatchObject([{ kind: 'approval', doubt: 'Run run-1 may have done this by its call c2: it was under way. Find out first.' }]);
+  expect(waitsOf(paid.state).map(({ doubt }) => doubt)).toEqual([undefined]);
+  const seq = paid.journal.findIndex((event) => event.type === 'ToolCallSucceeded' && event.data.callId === 'c2') + 1;
+  expect([endOf(one.journal, 'c2'), endOf(one.when(returned('c2', 1, { kind: 'unknown', why: 'the line broke' })).journal, 'c2'), endOf(paid.journal, 'c2')]).toEqual([undefined, undefined, { seq, how: 'done' }]);
 });
 test('R10.2 a reader or a model that was under way is simply asked again', () => {
   const planning = given({ agent: { ...agent, planner: 'model' } });

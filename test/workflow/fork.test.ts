@@ -72,6 +72,9 @@ test('R10.2 a call that was under way is asked about, and made under another key
   const approvalId = await rig.until('fork-doubt', (state) => state.forked && Object.keys(state.approvals)[0]);
   expect((await rig.end(runId)).status).toBe('COMPLETED');
   expect(lines('fork-doubt')).toEqual([]);
+  expect((await client.show('fork-doubt')).row.waits).toMatchObject([{ kind: 'approval', doubt: expect.stringMatching(/^Run .* may have done this by its call /) }]);
+  const late = await fork(runId, { at: version, runId: 'fork-late' });
+  expect([late.doubts, late.later]).toMatchObject([[{ tool: 'stamp', since: { how: 'done' } }], []]);
   await rig.send('fork-doubt', { kind: 'reject', approvalId, reason: 'the other run has done it' });
   expect([(await rig.end('fork-doubt')).state.end?.outcome, lines('fork-doubt'), lines(runId)]).toEqual(['partial', [], ['slow']]);
 });

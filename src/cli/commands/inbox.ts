@@ -57,6 +57,7 @@ function block({ run, wait }: Open): string {
     `${wait.waitId}  ${line(wait.what, 100)}`,
     `    ${[wait.kind, ...(wait.risk ? [wait.risk] : []), `asked ${distance(wait.since)}${reminded}`, until, `for ${forWhom(wait)}`].join(' · ')}`,
     ...(wait.args === undefined ? [] : [`    with ${redactText(wait.args)}`]),
+    ...(wait.doubt === undefined ? [] : [`    second time? ${line(wait.doubt, 300)}`]),
     `    run ${run.runId}: ${line(run.title, 80)}`,
     `    ${command(wait.command)}`,
     // How to reject stands on the page of the approval, where one looks before deciding.

@@ -45,7 +45,9 @@ function tell(parent: string, at: number, { kind, runId, stands, effects, doubts
   say(kind === 'forked' ? `Forked from ${parent} after event ${at}.` : `This fork was made before with this same request.`);
   if (stands.length > 0) say(`Done by then, and standing in: ${stands.join(', ')}`);
   if (effects.length > 0) say(`${parent} had done by then, and it is not repeated nor taken back by the fork: ${effects.join(', ')}`);
-  if (doubts.length > 0) say(`Nobody knows whether this was done before; you are asked before the fork does it: ${doubts.map(({ runId: by, tool, callId, why }) => `${by} ${tool} ${callId} (${why})`).join(', ')}`);
+  const unknown = doubts.filter(({ since }) => !since);
+  if (unknown.length > 0) say(`Nobody knows whether this was done before; you are asked before the fork does it: ${unknown.map(({ runId: by, tool, callId, why }) => `${by} ${tool} ${callId} (${why})`).join(', ')}`);
+  for (const { tool, callId, since } of doubts) if (since) say(`Under way at event ${at}: ${tool} ${callId}. ${parent} ${since.how === 'done' ? 'did it' : 'failed at it'} at event ${since.seq}; you are asked before the fork does it again.`);
   if (later.length > 0) say(`${parent} has done since, or has under way; the fork does its own, where its plan says so: ${later.join(', ')}`);
   say(`Follow it with ${command(`longhaul runs watch ${runId}`)}`);
 }

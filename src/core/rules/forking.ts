@@ -113,21 +113,35 @@ export function inheritedDoubts({ forked, steps }: State): ForkDoubt[] {
   return forked.doubts ?? steps.flatMap(({ id, doubt, action }) => (doubt && action.type === 'tool' ? [{ runId: forked.runId, stepId: id, tool: action.tool, ...doubt }] : []));
 }
 
+/** How a call has ended in the later events of its run: the event that says so; undefined while nobody knows. */
+export function endOf(events: readonly RunEvent[], callId: string): { seq: number; how: 'done' | 'failed' } | undefined {
+  for (const { type, data, seq } of events) {
+    if (type === 'ToolCallSucceeded' && data.callId === callId) return { seq, how: 'done' };
+    if (type === 'ToolCallFailed' && data.callId === callId && data.final && data.failure.class !== 'unknown') return { seq, how: 'failed' };
+  }
+  return undefined;
+}
+
 const whyDoubtful = ({ phase, why }: CallState): string => {
   if (phase === 'waiting') return 'the outside had accepted it, and its result goes to that run';
   return phase === 'sent' ? 'it was under way' : why ?? 'nobody knew whether it had happened';
 };
+
+/** One line on who may have made a call of this step before, with these arguments; null where nobody may. */
+export function doubtWords(state: State, step: StepState, argsDigest: string): string | null {
+  if (!state.forked || step.action.type !== 'tool') return null;
+  const { tool } = step.action;
+  const found = inheritedDoubts(state).filter((doubt) => doubt.tool === tool && (doubt.stepId === step.id || (doubt.argsDigest ?? argsDigest) === argsDigest));
+  return found.length === 0 ? null : `${found.slice(-MOST_SAID).map((doubt) => `Run ${doubt.runId} may have done this by its call ${doubt.callId}: ${doubt.why}.`).join(' ')} Find out first.`;
+}
 
 /**
  * What policy says of a call that a run before may have made: the step's own, under whatever arguments, or another of the same tool
  * with the same arguments, as a new plan may have it. At least one person is asked about this very call.
  */
 export function withDoubt(state: State, step: StepState, policy: PolicyVerdict, argsDigest: string): PolicyVerdict {
-  if (!state.forked || step.action.type !== 'tool' || policy.decision === 'deny') return policy;
-  const { tool } = step.action;
-  const found = inheritedDoubts(state).filter((doubt) => doubt.tool === tool && (doubt.stepId === step.id || (doubt.argsDigest ?? argsDigest) === argsDigest));
-  if (found.length === 0) return policy;
-  const why = `${found.slice(-MOST_SAID).map((doubt) => `Run ${doubt.runId} may have done this by its call ${doubt.callId}: ${doubt.why}.`).join(' ')} Find out first.`;
+  const why = policy.decision === 'deny' ? null : doubtWords(state, step, argsDigest);
+  if (why === null) return policy;
   const asked = policy.decision === 'ask';
   const approval = (asked ? policy.approval : undefined) ?? { quorum: 1, approvers: [], ownerMay: !asked, rule: asked ? policy.rule : 'fork' };
   return { ...policy, decision: 'ask', rule: approval.rule, why, approval: { ...approval, mayGrant: false } };
