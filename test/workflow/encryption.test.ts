@@ -175,7 +175,7 @@ test('R10.9 a key is gone: the run is shown as "missing key" and harmed by nothi
   expect(await ok('keys', 'import', copy)).toContain(gone);
   const { state, status } = await rig.end(held, 90_000);
   expect([status, state.spent.failures, rig.effects(held).map(({ text }) => text)]).toEqual(['COMPLETED', 0, ['late']]);
-}, 180_000);
+}, 300_000);
 
 test('R10.9 a run that was begun in plain goes on and ends after encryption is turned on', async () => {
   const plainWorker = await rig.worker({ taskQueue: 'plain', env: { LONGHAUL_ENCRYPTION: 'off' } });
@@ -192,7 +192,7 @@ test('R10.9 a run that was begun in plain goes on and ends after encryption is t
   await answer(runId);
   expect((await rig.end(runId)).status).toBe('COMPLETED');
   expect(await kidsOf(runId)).toEqual([newest()]);
-}, 90_000);
+}, 180_000);
 
 test('a worker that may not start says why in one sentence and ends: no keys where they are demanded, or stores that cannot be opened', async () => {
   const empty = path.join(rig.stateDir, 'empty');
@@ -201,7 +201,7 @@ test('a worker that may not start says why in one sentence and ends: no keys whe
   expect(await start({ LONGHAUL_ENCRYPTION: 'on' })).toMatchObject({ code: 1, killed: false, stderr: expect.stringMatching(/^Payloads are to be encrypted, and there are no keys here \(.*payload-keys\.json\): make them with `npx longhaul keys create`/) });
   writeFileSync(path.join(empty, 'longhaul.db'), 'this is no database, it is only long enough to look like one '.repeat(100));
   expect(await start({})).toMatchObject({ code: 1, killed: false, stderr: expect.stringMatching(/longhaul\.db/) });
-}, 150_000);
+}, 300_000);
 
 test('B17 the codec fails once after the effect: the run goes on, and the effect is there once', async () => {
   const flag = path.join(rig.stateDir, 'fail-once');
@@ -218,4 +218,4 @@ test('B17 the codec fails once after the effect: the run goes on, and the effect
   const { status } = await rig.end(runId);
   expect([readFileSync(flag, 'utf8'), status, rig.effects(runId).length]).toEqual(['aes-256-gcm', 'COMPLETED', 1]);
   await faulty.stop();
-}, 90_000);
+}, 180_000);
