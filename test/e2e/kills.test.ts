@@ -27,7 +27,7 @@ const outbox = (here: Cli): number => {
 
 const steps = (events: RunEvent[]): string => events.flatMap((event) => (event.type === 'StepCompleted' ? [event.data.stepId] : [])).sort().join(' ');
 
-const SAMPLE = ['append:before:PlanAccepted', 'append:after:ApprovalRequested', 'append:after:RunCompleted', 'call:claimed:publish', 'call:settled:publish', 'call:before:write_report'];
+const SAMPLE = ['append:after:ApprovalRequested', 'call:claimed:publish', 'call:settled:publish'];
 const EFFECTS = ['write_report', 'publish', 'notify'];
 /** Between the claim and the settlement of `notify` nobody can know whether it happened. */
 const IN_DOUBT = ['claimed', 'sending', 'sent', 'blob'];
