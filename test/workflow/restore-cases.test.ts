@@ -7,6 +7,7 @@ import { createClient, type LonghaulClient } from '../../src/client/client';
 import type { RestoreAnswer } from '../../src/client/types';
 import { workflowIdOf } from '../../src/messages';
 import { RIG_AGENT } from '../rig/config';
+import { PLAN, tool } from '../rig/once';
 import { ANN, sleep, startRig, type Rig } from '../rig/rig';
 
 let rig: Rig;
@@ -18,9 +19,6 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => rig.stop(), 60_000);
 
-const tool = (id: string, name: string, dependsOn: string[] = [], more: object = {}) => ({ id, title: id, dependsOn, action: { type: 'tool', tool: name, args: { text: id, ...more } } });
-const ask = (id: string, dependsOn: string[]) => ({ id, title: id, dependsOn, action: { type: 'question', question: `${id}?` } });
-const PLAN = { goal: 'Do each thing once', steps: [tool('first', 'stamp'), ask('go', ['first']), tool('second', 'stamp', ['go'])] };
 const lines = (runId: string): string[] => rig.effects(runId).map(({ text }) => text);
 const asked = (runId: string) => rig.until(runId, (state) => Object.keys(state.questions)[0]);
 const terminate = (runId: string) => rig.client.workflow.getHandle(workflowIdOf(runId)).terminate('by hand');
