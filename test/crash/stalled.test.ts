@@ -50,7 +50,7 @@ test('R6.1 B18 a worker that is stopped for longer than its lease and woken: one
   const owners = await Promise.all([...early, ...late].map(({ runId }) => claimedBy(runId)));
   expect(new Set(owners)).toEqual(new Set([first.pid]));
   while (late.some(({ kind, runId }) => effectsOf(outside, kind, runId) === 0)) await sleep(20);
-  process.kill(first.pid, 'SIGSTOP');
+  first.freeze();
   const stopped = Date.now();
   const second = await worker(taskQueue);
   try {
@@ -58,7 +58,7 @@ test('R6.1 B18 a worker that is stopped for longer than its lease and woken: one
     await Promise.all([...early, ...late].map(({ runId }) => rig.until(runId, (_, events) => events.some((event) => event.type === 'RecoveryChecked'), 60_000)));
     await sleep(Math.max(0, stopped + LEASE_MS + 5_000 - Date.now()));
   } finally {
-    process.kill(first.pid, 'SIGCONT');
+    first.thaw();
   }
   const asked = await attendAll([...early, ...late].map(({ runId }) => runId));
   for (const { kind, runId } of [...early, ...late]) {

@@ -1,7 +1,9 @@
 // Starts, kills and supervises real worker processes for tests. A supervised worker that dies is started again until it is
 // stopped, as a service manager would. Ends only processes that it started.
 import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
+import Database from 'libsql';
 import type { RigWorkerSettings } from './worker.process';
 
 const root = path.join(__dirname, '..', '..');
@@ -12,6 +14,10 @@ export interface WorkerProcess {
   ended: Promise<string>;
   /** SIGKILL, and waits. */
   kill(): Promise<void>;
+  /** SIGSTOP, at a moment at which it holds no lock on longhaul.db: one stopped within a transaction keeps every other process from writing. */
+  freeze(): void;
+  /** SIGCONT. */
+  thaw(): void;
   /** SIGTERM, and waits up to `graceMs` before SIGKILL. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -33,7 +39,21 @@ export async function startWorkerProcess(settings: Omit<RigWorkerSettings, 'work
     await ended;
     clearTimeout(timer);
   };
-  return { pid: child.pid ?? 0, ended, kill, stop };
+  const freeze = () => holdingTheLock(path.join(settings.stateDir, 'longhaul.db'), () => child.kill('SIGSTOP'));
+  return { pid: child.pid ?? 0, ended, kill, stop, freeze, thaw: () => { child.kill('SIGCONT'); } };
+}
+
+/** Does `act` while nobody else can hold the file's write lock. Without the file, at once. */
+function holdingTheLock(file: string, act: () => void): void {
+  if (!existsSync(file)) return act();
+  const db = new Database(file, { timeout: 10_000 });
+  try {
+    db.exec('BEGIN IMMEDIATE');
+    act();
+  } finally {
+    if (db.inTransaction) db.exec('ROLLBACK');
+    db.close();
+  }
 }
 
 async function ready(child: ChildProcess, ended: Promise<string>): Promise<void> {

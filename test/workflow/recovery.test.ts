@@ -99,10 +99,13 @@ test('a worker that is only stopped is not taken for dead: its call ends by itse
   const runId = await rig.run({ plan: tool('stamp', { text: 'x', before: 3_000 }), taskQueue: 'stopped' });
   await rig.until(runId, (state) => Object.values(state.calls)[0]?.phase === 'sent');
   await sleep(1_000);
-  process.kill(first.pid, 'SIGSTOP');
-  await worker('stopped');
-  await sleep(5_000);
-  process.kill(first.pid, 'SIGCONT');
+  first.freeze();
+  try {
+    await worker('stopped');
+    await sleep(5_000);
+  } finally {
+    first.thaw();
+  }
   const { status } = await rig.end(runId);
   expect([status, rig.effects(runId).length, (await lost(runId)).reported]).toEqual(['COMPLETED', 1, 0]);
 }, 60_000);
