@@ -5,7 +5,7 @@ import path from 'node:path';
 import { ending } from './act';
 import { stopOf } from './exit';
 import { say } from './print';
-import { codeOfUsage, programOf } from './program';
+import { codeOfUsage, parsable, programOf } from './program';
 
 /** Runs the command line; `argv` as in `process.argv`. Never throws. */
 export async function main(argv: string[]): Promise<number> {
@@ -18,7 +18,8 @@ export async function main(argv: string[]): Promise<number> {
   });
   process.stderr.on('error', () => undefined);
   try {
-    await programOf(versionOf()).parseAsync(argv);
+    const program = programOf(versionOf());
+    await program.parseAsync(parsable(program, argv));
     return ending.code;
   } catch (error) {
     const usage = codeOfUsage(error);

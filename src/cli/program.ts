@@ -18,7 +18,7 @@ import { addRunsKeep } from './commands/runs-keep';
 import { addRunsRestore } from './commands/runs-restore';
 import { addRunsRead } from './commands/runs-read';
 import { addWorker } from './commands/worker';
-import { EXIT, EXIT_HELP } from './exit';
+import { EXIT, EXIT_HELP, Stop } from './exit';
 
 /** All commands; `version` is the package's. Parsing throws CommanderError instead of ending the process. */
 export function programOf(version: string): Command {
@@ -48,6 +48,22 @@ export function programOf(version: string): Command {
   addReplayCheck(program);
   addDoctor(program);
   return program;
+}
+
+/** What to parse: where a word names no command, without the flags that would answer with help as if nothing were wrong. */
+export function parsable(program: Command, argv: string[]): string[] {
+  let at = program;
+  for (const word of argv.slice(2)) {
+    const next = at.commands.find((command) => command.name() === word);
+    if (!next && (word.startsWith('-') || word === 'help' || at.commands.length === 0)) return argv;
+    if (!next) {
+      const group = program.commands.find((command) => command !== at && command.commands.some((one) => one.name() === word));
+      if (group) throw new Stop(EXIT.usage, `There is no command ${JSON.stringify(word)} here; did you mean npx longhaul ${group.name()} ${word}?`);
+      return argv.filter((flag) => flag !== '-h' && flag !== '--help');
+    }
+    at = next;
+  }
+  return argv;
 }
 
 /** Where the ids of arguments come from. */

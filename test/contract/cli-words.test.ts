@@ -1,6 +1,7 @@
 // What the command line says in words: amounts with their units, one and many, and events as lines that fit a terminal.
 import { stripVTControlCharacters } from 'node:util';
 import { amount, budgetWords, count, duration } from '../../src/cli/print';
+import { parsable, programOf } from '../../src/cli/program';
 import { tellEvent as tell } from '../../src/cli/tell';
 import { canonical } from '../../src/core/canonical';
 import { budgetOf, jsonOf } from '../../src/cli/options';
@@ -66,4 +67,11 @@ test('JSON that is nested too deep is refused with a sentence and exit 2, howeve
     expect(() => jsonOf('--args', nested(deep), 64)).toThrow(expect.objectContaining({ code: 2, message: '--args is nested too deep: write JSON of at most 64 levels.' }));
   }
   expect(canonical(jsonOf('--args', nested(60), 64))).toBe(nested(60));
+});
+
+test('a word that names no command is not answered with help, and one of a group is pointed at', () => {
+  const parse = (...words: string[]): string[] => parsable(programOf('0.0.0'), ['node', 'longhaul', ...words]).slice(2);
+  expect([parse('nosuch', '--help'), parse('runs', 'nosuch', '-h')]).toEqual([['nosuch'], ['runs', 'nosuch']]);
+  for (const kept of [['--help'], ['runs', '--help'], ['help', 'runs'], ['runs', 'show', 'restore', '--help'], ['demo', '-h']]) expect(parse(...kept)).toEqual(kept);
+  expect(() => parse('restore', 'r1')).toThrow('There is no command "restore" here; did you mean npx longhaul runs restore?');
 });

@@ -44,7 +44,7 @@ describe('a plan file', () => {
     ['a member named twice', 'goal: a\nsteps: []\ngoal: b\n', /line 3, column 1: a member is named twice/],
     ['a member named twice in JSON', '{"goal": 1,\n"goal": 2}', /line 2, column 1: a member is named twice/],
     ['aliases that multiply', `a: &a [${'x,'.repeat(9)}x]\nb: &b [${'*a,'.repeat(9)}*a]\nc: &c [${'*b,'.repeat(9)}*b]\nd: [${'*c,'.repeat(9)}*c]\n`, /aliases stand for too many values/],
-    ['an alias of itself', 'a: &a [*a]\n', /JSON cannot carry/],
+    ['an alias of itself', 'a: &a [*a]\n', /nested deeper than 100 levels/],
     ['a tag', 'a: !!js/function "x"\n', /line 1, column 4: tags/],
     ['bytes', 'a: !!binary aGVsbG8=\n', /value at a that JSON cannot carry/],
     ['no number', 'a: .nan\n', /value at a that JSON cannot carry/],
@@ -55,6 +55,8 @@ describe('a plan file', () => {
     ['a tab', 'a:\n\t- b\n', /line 2, column 1: Tabs/],
     ['brackets without end', '['.repeat(10_000), /nested deeper/],
     ['indentation without end', Array.from({ length: 400 }, (_, i) => `${' '.repeat(i)}a:`).join('\n'), /nested deeper/],
+    ['nesting through aliases without end', `a0: &a0 [x]\n${Array.from({ length: 150 }, (_, i) => `a${i + 1}: &a${i + 1} [*a${i}]\n`).join('')}`, /nested deeper|stand for too many values/],
+    ['nesting within one line of a block', `goal: x\nsteps: ${'[{a: '.repeat(1_000)}1${'}]'.repeat(1_000)}\n`, /nested deeper/],
   ])('with %s is refused in one sentence with its place', async (_what, text, words) => {
     const message = await refusal(readPlanFile(written('b.yml', text)));
     expect(message).toMatch(words);

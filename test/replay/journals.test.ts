@@ -101,7 +101,7 @@ describe('longhaul replay, with nothing but an export', () => {
     const { stdout: state } = await replay('replay', file, '--until', '7', '--state');
     expect([sha256Hex(state.trimEnd()), JSON.parse(state)]).toEqual([at.digest, expect.objectContaining({ runId, version: 7 })]);
     expect(at.digest).toBe((JSON.parse(linesOf(file)[7] ?? '') as { state: string }).state);
-    expect(await replay('replay', file, '--until', '999')).toMatchObject({ code: 1, stderr: `${runId}: there is no event 999: the journal ends at ${events}.\n` });
+    expect(await replay('replay', file, '--until', '999')).toMatchObject({ code: 2, stderr: `${runId}: there is no event 999: the journal ends at ${events}.\n` });
   });
 
   test('R9.4 --diff tells the changes of the state between two versions, steps by their ids', async () => {

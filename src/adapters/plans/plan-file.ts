@@ -5,6 +5,7 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { LineCounter, parseAllDocuments, type Document, type YAMLError } from 'yaml';
 import type { Json } from '../../core/canonical';
+import { nestedBeyond } from '../../core/rules/binding';
 
 /** Most bytes of a plan file. */
 export const MAX_PLAN_BYTES = 1024 * 1024;
@@ -47,7 +48,7 @@ async function textOf(path: string): Promise<string> {
 /** Parses a plan's text; `path` is only for the sentence. Throws PlanFileError. */
 export function parsePlanText(text: string, path: string): Json {
   if (Buffer.byteLength(text) > MAX_PLAN_BYTES) throw new PlanFileError(`The plan ${path} has more than ${MAX_PLAN_BYTES} bytes.`);
-  if (depthOf(text) > MAX_DEPTH) throw new PlanFileError(`The plan ${path} is nested deeper than ${MAX_DEPTH} levels.`);
+  if (depthOf(text) > MAX_DEPTH) throw tooDeep(path);
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, { version: '1.2', schema: 'core', merge: false, uniqueKeys: true, strict: true, stringKeys: true, prettyErrors: false, lineCounter: lines });
   if (!Array.isArray(documents) || documents.length === 0) throw new PlanFileError(`The plan ${path} is empty.`);
@@ -65,10 +66,13 @@ function jsonOf(document: Document.Parsed, path: string): Json {
   } catch (error) {
     throw new PlanFileError(`The plan ${path} cannot be read: ${error instanceof Error && /alias/i.test(error.message) ? 'its aliases stand for too many values; write them out' : 'its values cannot be told'}.`);
   }
+  if (nestedBeyond(value, MAX_DEPTH)) throw tooDeep(path);
   const odd = oddValue(value, '');
   if (odd !== null) throw new PlanFileError(`The plan ${path} holds a value at ${odd} that JSON cannot carry; write it as a text in quotes.`);
   return value as Json;
 }
+
+const tooDeep = (path: string): PlanFileError => new PlanFileError(`The plan ${path} is nested deeper than ${MAX_DEPTH} levels; move what lies deeper into a file that a tool reads.`);
 
 function placeOf({ pos }: YAMLError, lines: LineCounter): string {
   const { line, col } = lines.linePos(pos[0]);
@@ -91,23 +95,22 @@ function depthOf(text: string): number {
     while (indents.length > 0 && (indents.at(-1) ?? 0) >= indent) indents.pop();
     indents = [...indents, indent].slice(-(MAX_DEPTH + 2));
     for (const [mark] of line.matchAll(/"(?:[^"\\]|\\.)*"|'[^']*'|[[\]{}]/g)) {
-      if (mark === '[' || mark === '{') depth += 1;
+      if (mark === '[' || mark === '{') most = Math.max(most, depth += 1);
       if (mark === ']' || mark === '}') depth = Math.max(0, depth - 1);
     }
-    most = Math.max(most, depth, indents.length, (/^(?:[-?] +)*/.exec(line.trimStart())?.[0].length ?? 0) / 2);
+    most = Math.max(most, indents.length, (/^(?:[-?] +)*/.exec(line.trimStart())?.[0].length ?? 0) / 2);
   }
   return most;
 }
 
-/** Path of the first value that is no JSON (NaN, bytes, a whole number that would be rounded, a circle of aliases), or null. */
-function oddValue(value: unknown, path: string, depth = 0): string | null {
-  if (depth > MAX_DEPTH) return path.slice(0, 40);
+/** Path of the first value that is no JSON (NaN, bytes, a whole number that would be rounded), or null. */
+function oddValue(value: unknown, path: string): string | null {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return null;
   if (typeof value === 'number') return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value)) ? null : path || 'the top';
   if (typeof value !== 'object') return path || 'the top';
   if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return path || 'the top';
   for (const [key, member] of Object.entries(value)) {
-    const odd = oddValue(member, path === '' ? key : `${path}.${key}`, depth + 1);
+    const odd = oddValue(member, path === '' ? key : `${path}.${key}`);
     if (odd !== null) return odd;
   }
   return null;

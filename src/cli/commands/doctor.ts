@@ -133,7 +133,7 @@ const services: Check = async (place) => {
 
 /** What is wrong with open runs, or that nothing is. */
 const runs: Check = async (place, fix) => {
-  if (!existsSync(place.stateDir)) return [];
+  if (!existsSync(place.stateDir) && !await place.hasStores()) return [];
   const found = await executions(place, fix);
   if (found.length > 0) return found;
   const open = (await openRuns(place)).length;

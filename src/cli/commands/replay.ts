@@ -40,12 +40,13 @@ function tell(judged: Judgement, { json: asJson, until }: ReplayOptions): void {
   data(`${runId}${until === undefined ? '' : ` at ${events}`}: ${count(events, 'event')} folded, ${equal}, status ${statusOf(state)}, state ${digest}`);
 }
 
-function tellFault(runId: string, { seq, type, why }: Fault, judged: Judgement, { json: asJson }: ReplayOptions): number {
+function tellFault(runId: string, { seq, type, why }: Fault, judged: Judgement, { json: asJson, until }: ReplayOptions): number {
   if (asJson) json({ ...summaryOf(judged), fault: { seq, type, why } });
   if (type === 'end') say(`${runId}: ${why}.`);
   else if (type === 'header' || type === 'line') say(`${runId}: ${type === 'header' ? 'the header' : `the line after event ${seq}`} does not fit: ${why}.`);
   else say(`${runId}: event ${seq} (${type}) does not fit: ${why}.`);
-  return EXIT.error;
+  // An event asked for beyond the end is no fault of the journal.
+  return type === 'end' && until !== undefined ? EXIT.usage : EXIT.error;
 }
 
 function tellVersions({ runId, at, state: now }: Judgement, from: number, { json: asJson }: ReplayOptions): number {

@@ -37,12 +37,15 @@ export const executions: Check = async (place) => {
   const open = await openRuns(place);
   const client = await place.client({ mustExist: false });
   const found: Finding[] = [];
+  let lostRuns = 0;
   for (const row of open.slice(0, MOST)) {
     const view = await client.execution(row.runId);
     const lost = lostWords(row, view);
+    if (lost !== null) lostRuns += 1;
     if (lost !== null) found.push(...wrong(`run ${row.runId}`, `it is ${row.status}, and its execution is ${lost}: nothing runs it`, `npx ${restoreCommand(row.runId)}`));
     else found.push(...waits(row), ...await keyless(client, row, view) ?? await stuck(place, row, view), ...asleep(row, await unlessNewer(() => client.sleeps(row, view))));
   }
+  if (lostRuns > 1) found.push({ what: 'runs', state: 'note', detail: `${lostRuns} open runs are run by nothing`, next: 'npx longhaul runs restore --all' });
   return found;
 };
 
