@@ -16,9 +16,12 @@ import type { WaitRow } from '../../src/core/row';
 import { workflowIdOf } from '../../src/messages';
 import { PARENT, RIG_AGENT } from '../rig/config';
 import { startRig, type Rig, type RunOptions } from '../rig/rig';
+import type { WorkerProcess } from '../rig/worker-process';
 
 let rig: Rig;
 let client: LonghaulClient;
+/** The worker that has the tool which the next one lacks. */
+let having: WorkerProcess;
 beforeAll(async () => {
   rig = await startRig();
   client = createClient({ stores: rig.stores, connection: rig.client.connection });
@@ -30,7 +33,7 @@ const step = (action: object, more: object = {}): { plan: Json } => ({ plan: { g
 const tool = (name: string, args: object): { plan: Json } => step({ type: 'tool', tool: name, args });
 const ASK = { type: 'question', question: 'Which quarter?' };
 
-interface Kind { run: Omit<RunOptions, 'runId'>; then?: (runId: string) => Promise<unknown> }
+interface Kind { run: Omit<RunOptions, 'runId'>; before?: () => Promise<unknown>; then?: (runId: string) => Promise<unknown> }
 const waiting = (runId: string): Promise<WaitRow> => rig.until(runId, () => true).then(async () => {
   for (;;) {
     const [wait] = (await rig.stores.journal.row(runId))?.waits ?? [];
@@ -54,6 +57,17 @@ const KINDS: Record<string, Kind> = {
   'a budget': { run: { ...tool('look', { text: 'x' }), budget: { calls: 0, wallMs: 1 } } },
   'a run that is paused': { run: step({ type: 'wait', for: '30d' }), then: (runId) => rig.send(runId, { kind: 'pause', reason: 'lunch' }) },
   'a run that is blocked': { run: tool('look', { text: 'x', fail: 'permission' }) },
+  'a tool that no worker has': {
+    run: { taskQueue: 'lacking', plan: { goal: 'Wait', steps: [{ id: 'ask', title: 'Ask', action: ASK }, { id: 's', title: 'Do it', dependsOn: ['ask'], action: { type: 'tool', tool: 'keyed', args: { text: 'x' } } }] } },
+    before: async () => { having = await rig.worker({ taskQueue: 'lacking', env: { LONGHAUL_SERVICE_OUTSIDE: 'http://127.0.0.1:9' } }); },
+    then: async (runId) => {
+      const { waitId } = await waiting(runId);
+      await having.kill();
+      await rig.worker({ taskQueue: 'lacking' });
+      await rig.send(runId, { kind: 'answer', questionId: waitId, answer: { value: 'yes' } });
+      while ((await waiting(runId)).kind !== 'tool') await new Promise((resolve) => { setTimeout(resolve, 50); });
+    },
+  },
   'a child run that waits for an approval': { run: { agent: PARENT, ...tool('run_agent', { agent: RIG_AGENT, plan: JSON.stringify({ goal: 'Below', steps: [{ id: 'b', title: 'Below', action: { type: 'tool', tool: 'asked', args: { text: 'below' } } }] }) }) } },
 };
 
@@ -93,7 +107,8 @@ async function detailsOf(runId: string): Promise<string> {
 const entryOf = (inbox: string, runId: string): string => inbox.split(/\n(?! )/).filter((entry) => entry.includes(`    run ${runId}: `)).join('\n') || '(nobody is asked)';
 
 test('R5.5 R10.7 each kind of wait says to the letter what for, for whom, until when, what then, and the command: on its page, in the inbox and in Temporal', async () => {
-  const runs = await Promise.all(Object.entries(KINDS).map(async ([name, { run, then }], i) => {
+  const runs = await Promise.all(Object.entries(KINDS).map(async ([name, { run, before, then }], i) => {
+    await before?.();
     const runId = await rig.run({ ...run, runId: `shown-${i}` });
     await waiting(runId);
     await then?.(runId);
