@@ -6,12 +6,7 @@ import type { Change } from '../core/versions/change';
 
 export interface Patch extends Change { id: string }
 
-export const PATCHES: readonly Patch[] = [
-  {
-    id: 'terms', why: 'Edited arguments and the bounds of a grant are held against the schema of the tool before the law hears of them.',
-    since: '0.1.0', until: 'The corpus of 0.1.0 was recorded anew before its release, so that no history goes the old way.',
-  },
-];
+export const PATCHES: readonly Patch[] = [];
 
 /** Does this execution go the new way of a patch? One that began before it keeps the old way. Call it once at the top of a step. */
 export function goesBy(id: string): boolean {

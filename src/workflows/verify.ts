@@ -7,15 +7,13 @@ import type { Message } from '../core/message';
 import type { Checked } from '../core/proof';
 import { useOf } from '../core/rules/authority';
 import { patient, quick } from './hands';
-import { goesBy } from './patches';
 
 /** What hands have found out about a message. */
 export interface Seen { checked?: Checked; fault?: string }
 
 /** Looks at what a message needs looked at; null when that is nothing. `tool` is that of the approval it is about, where one is open. */
 export function look({ body }: Message, token: string | undefined, runId: string, tool: { tool: string; version: string } | null): Promise<Seen> | null {
-  const written = tool && termsOf(body);
-  const terms = written && goesBy('terms') ? written : null;
+  const terms = tool && termsOf(body);
   if (token === undefined && !terms) return null;
   return CancellationScope.nonCancellable(async () => {
     const proof = token === undefined ? null : { token, use: useOf(body)?.use ?? 'approve' };

@@ -6,7 +6,7 @@ import { LAW, LAWS } from '../../src/core/versions/laws';
 import { migrationOf } from '../../src/core/versions/migrate';
 import { UPCASTERS, type Upcaster, type WrittenEvent } from '../../src/core/versions/upcasters';
 import { given, toolStep } from '../../src/testing/scenario';
-import { PATCHES } from '../../src/workflows/patches';
+import { goesBy, PATCHES } from '../../src/workflows/patches';
 
 const written = (v: number, type = 'RunPaused', data: unknown = {}): WrittenEvent => ({ runId: 'run-1', seq: 3, v, type, data });
 const change = { why: 'for the test', since: '0.0.0', until: 'the test is over' };
@@ -20,6 +20,7 @@ test('R9.2 laws and upcasters are numbered without a gap, and each entry of a re
   expect(LAW).toBe(LAWS.length);
   expect(UPCASTERS.map(({ from }) => from)).toEqual(Array.from({ length: EVENT_SCHEMA - 1 }, (_, i) => i + 1));
   for (const { why, since, until } of [...LAWS, ...UPCASTERS, ...PATCHES]) expect([why.length > 10, /^\d+\.\d+\.\d+$/.test(since), until.length > 10]).toEqual([true, true, true]);
+  expect(() => goesBy('nosuch')).toThrow('needs its row in workflows/patches.ts');
 });
 
 test('I9 an event is taken from schema to schema, each step once; one of this schema is left as it is', () => {

@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { createClient } from '../../src/client/client';
+import type { Json } from '../../src/core/canonical';
 import { callbackIdOf } from '../../src/core/keys';
 import { workflowIdOf } from '../../src/messages';
 import { PARENT, PLANNER, RIG_AGENT } from './config';
@@ -17,7 +18,7 @@ const ASK = { id: 'ask', title: 'Ask', dependsOn: [] as string[], action: { type
 /** Name, what it shows, and how it comes about; answers the run's id. */
 export interface Scene { name: string; shows: string; play: (rig: Rig) => Promise<string> }
 
-const toolStep = (id: string, tool: string, args: object, dependsOn: string[] = []) => ({ id, title: `Do ${id}`, dependsOn, action: { type: 'tool', tool, args } });
+const toolStep = (id: string, tool: string, args: { [key: string]: Json }, dependsOn: string[] = []) => ({ id, title: `Do ${id}`, dependsOn, action: { type: 'tool', tool, args } });
 const approvalOf = (rig: Rig, runId: string, not: string[] = []) => rig.until(runId, (state) => Object.keys(state.approvals).find((id) => !not.includes(id)));
 const BOB = { actor: { ...ANN, id: 'bob' } };
 
@@ -163,6 +164,16 @@ export const SCENES: Scene[] = [
     const runId = await rig.run({ budget: { calls: 1 }, plan: { goal: 'Spend', steps: [toolStep('a', 'look', { text: 'a' }), toolStep('b', 'look', { text: 'b' }, ['a'])] } });
     await rig.until(runId, (state) => state.exhausted.length > 0);
     await rig.send(runId, { kind: 'extend', budget: { calls: 1 } });
+    return runId;
+  } },
+  { name: 'forked', shows: 'begun from the middle of another run, with a plan of its own: what was done there stands, one call of it is in doubt', play: async (rig) => {
+    const steps = [toolStep('done', 'stamp', { text: 'done' }), toolStep('open', 'stamp', { text: 'open', before: 3_000, deaf: true }, ['done'])];
+    const parent = await rig.run({ plan: { goal: 'Fork', steps } });
+    const at = await rig.until(parent, (state) => Object.values(state.calls).some(({ stepId, phase }) => stepId === 'open' && phase === 'sent') && state.version);
+    const client = createClient({ stores: rig.stores, connection: rig.client.connection, taskQueue: 'rig' });
+    const runId = `${parent}-fork`;
+    await client.fork(parent, { owner: ANN, at, runId, plan: { goal: 'Otherwise', steps: [...steps, toolStep('more', 'look', { text: 'more' }, ['done'])] } });
+    await rig.send(runId, { kind: 'reject', approvalId: await approvalOf(rig, runId), reason: 'the other run does it' });
     return runId;
   } },
   { name: 'planned', shows: 'a model that names a tool which is not there, then plans', play: async (rig) => rig.run({ agent: PLANNER, plan: null, input: { question: 'What is there?' } }) },
