@@ -108,8 +108,9 @@ export const SCENES: Scene[] = [
     await rig.send(runId, { kind: 'pause', reason: 'look again' });
     await rig.send(runId, { kind: 'resume' });
     await rig.send(runId, { kind: 'edit', approvalId: first, args: { value: { text: 5 } } });
+    await rig.send(runId, { kind: 'edit', approvalId: first, args: { value: { text: 'go slowly' } } });
     const second = await approvalOf(rig, runId, [first]);
-    await rig.send(runId, { kind: 'edit', approvalId: second, args: { value: { text: 'go slowly' } } });
+    await rig.send(runId, { kind: 'approve', approvalId: second });
     const third = await approvalOf(rig, runId, [first, second]);
     await rig.send(runId, { kind: 'approve', approvalId: third });
     await rig.send(runId, { kind: 'approve', approvalId: third }, BOB);
