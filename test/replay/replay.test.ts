@@ -12,10 +12,11 @@ import { changedCode, type Change } from './support/changed-code';
 import { commandLine } from './support/command-line';
 import { folderOf, goldenHistories, provenanceOf, recorded, VERSIONS } from './support/corpus';
 
+const SOURCES = path.join(__dirname, '..', '..', 'src', 'workflows', 'index.ts');
 let workflowBundle: WorkflowBundleWithSourceMap;
 beforeAll(async () => {
   installLogger({ level: 'silent' });
-  workflowBundle = await bundleWorkflowCode({ workflowsPath: path.join(__dirname, '..', '..', 'src', 'workflows', 'index.ts'), logger: new DefaultLogger('ERROR') });
+  workflowBundle = await bundleWorkflowCode({ workflowsPath: SOURCES, logger: new DefaultLogger('ERROR') });
 }, 60_000);
 
 const named = ({ name, file }: { name: string; file: string }): NamedHistory => {
@@ -129,6 +130,14 @@ test('a history whose order was changed does not replay', async () => {
   const [verdict] = await verdicts({ workflowBundle }, [changed]);
   expect(verdict).toMatchObject({ ok: false, fault: { why: expect.stringContaining('history holds activity somethingElse here, and this code asks for activity call') } });
 });
+
+test('B36 R9.3 an interceptor that only notes, as tracing does, breaks no history; one that asks for something of its own is found', async () => {
+  const { code } = await bundleWorkflowCode({ workflowsPath: SOURCES, workflowInterceptorModules: [require.resolve('./support/interceptors.ts')], logger: new DefaultLogger('ERROR') });
+  const noted = await verdicts({ workflowBundle: { code } }, goldenHistories().map(named));
+  expect([noted.length > 20, noted.filter(({ ok }) => !ok)]).toEqual([true, []]);
+  const [verdict] = await verdicts({ workflowBundle: { code: `globalThis.planted = 'a timer of its own';\n${code}` } }, [oldest('everything.json')]);
+  expect(verdict).toMatchObject({ ok: false, fault: { eventId: expect.any(Number), why: expect.stringMatching(/^history holds activity call here, and this code asks for /), said: expect.stringContaining('TMPRL1100') } });
+}, 120_000);
 
 test('the bundle of the conductor holds no schema library and no activity code', () => {
   expect(workflowBundle.code.length).toBeLessThan(4_000_000);

@@ -5,7 +5,7 @@ import { canonical, type Json } from '../../src/core/canonical';
 import type { EventOf, EventType, RunEvent } from '../../src/core/events';
 import type { Actor } from '../../src/core/run';
 import { MESSAGE, workflowIdOf, type Message, type MessageAnswer, type MessageBody } from '../../src/messages';
-import { policyAsked } from '../rig/rules';
+import { AFTER_A_WHILE, policyAsked } from '../rig/rules';
 import { ANN, sleep, startRig, type Rig } from '../rig/rig';
 
 let rig: Rig;
@@ -212,7 +212,7 @@ test('a decision that reached a door in time counts when the run hears it late; 
   await next.kill();
 });
 
-test('a decision whose workflow task is lost after it stands in the journal wakes the run all the same', async () => {
+test('B12 a decision whose workflow task is lost after it stands in the journal wakes the run all the same', async () => {
   const taskQueue = 'lost-task';
   const worker = await rig.worker({ taskQueue, env: { LONGHAUL_CRASH_AT: 'append:after:ToolCallRequested' } });
   const runId = await rig.run({ plan: plan(step('asked', 'go')), taskQueue });
@@ -226,8 +226,20 @@ test('a decision whose workflow task is lost after it stands in the journal wake
   await rig.server.restart();
   const next = await rig.worker({ taskQueue });
   await done(runId);
-  expect(texts(runId)).toEqual(['go']);
+  expect([texts(runId), policyAsked(rig.effectsFile, runId)]).toEqual([['go'], 1]);
   await next.kill();
+});
+
+test('B46 a check that takes its time and denies: the call never goes out and is not tried again, and what was allowed beside it is done', async () => {
+  const runId = await rig.run({ plan: plan(step('denied', AFTER_A_WHILE), { id: 'free', title: 'Free', action: { type: 'tool', tool: 'stamp', args: { text: 'free' } } }) });
+  const { failure, steps } = await rig.until(runId, (state) => state.steps[1]?.status === 'done' && state.blocked);
+  expect([failure, steps]).toMatchObject([{ class: 'policy', message: 'Nobody may write that either.' }, ['denied']]);
+  const events = await rig.events(runId);
+  const [checked, sent] = [of(events, 'CallPrepared').find(({ stepId }) => stepId === 'denied'), of(events, 'ToolCallRequested').map(({ stepId }) => stepId)];
+  expect([checked?.policy.decision, sent, of(events, 'RetryScheduled'), of(events, 'ToolCallFailed')]).toMatchObject(['deny', ['free'], [], [{ sent: false, final: true }]]);
+  await rig.send(runId, { kind: 'settle', as: 'partial' });
+  await done(runId);
+  expect([texts(runId), policyAsked(rig.effectsFile, runId)]).toEqual([['free'], 2]);
 });
 
 test('B15 R5.4 waiting through five restarts of the worker uses up no failure, no attempt and no time', async () => {

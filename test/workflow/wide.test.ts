@@ -1,0 +1,36 @@
+// Many and large values at once, on the real server: a plan of hundreds of calls that wait for nothing, with large arguments, and a result of
+// 30 MB. All of it travels by reference: no event of Temporal's is large, no history grows with it, and every byte is found again.
+import { workflowIdOf } from '../../src/messages';
+import { startRig, type Rig } from '../rig/rig';
+
+let rig: Rig;
+beforeAll(async () => { rig = await startRig(); await rig.worker(); }, 120_000);
+afterAll(() => rig.stop(), 60_000);
+
+/** Calls, and the bytes of each one's arguments: as many as a plan of 1 MiB from a file can hold; the whole case with LONGHAUL_EXHAUSTIVE=1. */
+const [CALLS, BYTES] = process.env['LONGHAUL_EXHAUSTIVE'] ? [300, 50_000] : [150, 6_000];
+const textOf = (n: number): string => `${n} `.repeat(BYTES).slice(0, BYTES);
+const MOST = { event: 1024 * 1024, history: 5 * 1024 * 1024 };
+
+test('B40 hundreds of calls at once with large arguments, and a result of 30 MB: in batches, by reference, and no task or history is large', async () => {
+  const steps = Array.from({ length: CALLS }, (_, n) => ({ id: `s${n}`, title: `s${n}`, action: { type: 'tool', tool: 'look', args: { text: textOf(n) } } }));
+  const runId = await rig.run({ plan: { goal: 'Wide', steps: [...steps, { id: 'huge', title: 'Huge', action: { type: 'tool', tool: 'big', args: { text: 'abc'.repeat(1_000) } } }] } });
+  const { state, status } = await rig.end(runId, 400_000);
+  expect([status, state.end?.outcome]).toEqual(['COMPLETED', 'full']);
+  const outputs = new Map(state.steps.map(({ id, output }) => [id, output]));
+  for (const n of [0, 100, CALLS - 1]) {
+    const output = outputs.get(`s${n}`);
+    const bytes = output && 'ref' in output ? await rig.stores.artifacts.read(output.ref.sha256) : new Uint8Array();
+    expect([n, JSON.parse(new TextDecoder().decode(bytes))]).toEqual([n, { text: textOf(n), size: BYTES }]);
+  }
+  const huge = outputs.get('huge');
+  expect(huge && 'ref' in huge ? huge.ref.bytes : 0).toBeGreaterThan(30_000_000);
+  let most = 0;
+  for (const { history, executionId } of await rig.histories(runId)) {
+    for (const event of history.events ?? []) most = Math.max(most, Buffer.byteLength(JSON.stringify(event)));
+    const { raw } = await rig.client.workflow.getHandle(workflowIdOf(runId), executionId).describe();
+    expect(Number(raw.workflowExecutionInfo?.historySizeBytes)).toBeLessThan(MOST.history);
+  }
+  expect(most).toBeLessThan(MOST.event);
+  for (const event of await rig.events(runId)) expect([event.type, Buffer.byteLength(JSON.stringify(event)) < MOST.event]).toEqual([event.type, true]);
+}, 450_000);
