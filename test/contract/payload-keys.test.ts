@@ -56,8 +56,9 @@ test('payloads in plain pass, of every kind and empty ones; a changed or cut one
 test('the newest key encrypts unless it waits, each decrypts, and what changes counts without another start', async () => {
   const keys = keysHere();
   expect([keys.list(), keys.newest(), existsSync(at())]).toEqual([[], null, false]);
-  expect([keys.ensure(), keys.ensure()]).toEqual([true, false]);
   const codec = new EncryptionCodec(keys, true);
+  await expect(codec.encode([payload(0)])).rejects.toThrow('there is no key that does');
+  expect([keys.ensure(), keys.ensure()]).toEqual([true, false]);
   const [first] = await codec.encode([payload(1)]);
   const later = keysHere().add({ waits: true });
   expect(kidOfPayload((await codec.encode([payload(2)]))[0]!)).toBe(kidOfPayload(first!));

@@ -8,6 +8,9 @@ const journal = { file: 'test/contract/journal-sqlite.test.ts', suite: 'src/test
 const hands = { file: 'test/contract/hands-call.test.ts' };
 const gate = { file: 'test/contract/hands-look.test.ts' };
 const recovery = { file: 'test/core/recovery.test.ts' };
+const forking = { file: 'test/core/forking.test.ts' };
+const versions = { file: 'test/core/versions.test.ts' };
+const retention = { file: 'test/contract/retention.test.ts' };
 const LEDGER = 'src/adapters/stores/sql/ledger-writes.ts';
 const CALL = 'src/activities/call.ts';
 const RUNNER = 'src/activities/runner.ts';
@@ -173,5 +176,40 @@ module.exports = [
     id: 'lost-worker-is-failed', what: 'a worker that was lost in a call with an effect counts as a failure', file: 'src/workflows/outcomes.ts',
     find: "if (effect !== 'none') return { kind: 'unknown', why: fault.message };", replace: '',
     test: { file: 'test/replay/outcomes.test.ts', name: 'a worker that is gone in a call with an effect is an unknown outcome', title: '%s in a call with an effect is an unknown outcome' },
+  },
+  {
+    id: 'fork-forgets', what: 'a fork of a fork forgets what the runs before it may have done', file: 'src/core/rules/forking.ts',
+    find: 'return [...inheritedDoubts(state), ...callsOf(state).flatMap(', replace: 'return [...callsOf(state).flatMap(',
+    test: { ...forking, name: 'R10.2 a fork of a fork keeps what the runs before it may have done, each under the run that may have done it' },
+  },
+  {
+    id: 'fork-unasked', what: 'a fork makes a call in doubt that policy allows without asking', file: 'src/core/rules/forking.ts',
+    find: 'if (why === null) return policy;', replace: "if (why === null || policy.decision === 'allow') return policy;",
+    test: { ...forking, name: 'R10.2 a call that was under way or in doubt is asked about before it is made under another key, also where policy would let it go' },
+  },
+  {
+    id: 'newer-law', what: 'a build goes on with a run whose law it does not know', file: 'src/core/versions/door.ts',
+    find: 'if (law > LAW) throw', replace: 'if (law > LAW + 1) throw',
+    test: { ...versions, name: 'R9.2 a newer law is refused by an error that says what was met and what to do', title: 'R9.2 %s is refused by an error that says what was met and what to do' },
+  },
+  {
+    id: 'law-goes-back', what: 'a run goes back to an older law', file: 'src/core/versions/migrate.ts',
+    find: 'return { law: Math.max(law, state.law),', replace: 'return { law,',
+    test: { ...versions, name: 'R9.2 a run is never taken back: what is newer of the two stays, and a run that is over or not begun is left alone' },
+  },
+  {
+    id: 'plain-without-key', what: 'payloads go out in plain where the key that should encrypt them is missing', file: 'src/adapters/codec/codec.ts',
+    find: 'if (!this.encrypts || payloads.length === 0) return payloads;', replace: 'if (!this.encrypts || !this.keys.newest()) return payloads;',
+    test: { file: 'test/contract/payload-keys.test.ts', name: 'the newest key encrypts unless it waits, each decrypts, and what changes counts without another start' },
+  },
+  {
+    id: 'purged-again', what: 'the id of a purged run is given out again', file: 'src/adapters/stores/sql/journal-writes.ts',
+    find: "if (purged !== null) return { kind: 'purged', purged };", replace: '',
+    test: { ...journal, suite: 'src/testing/contracts/journal-copies.ts', name: 'its id is never accepted again, neither as a run nor as a fork' },
+  },
+  {
+    id: 'mention-is-nothing', what: 'an artifact goes that only another artifact mentions', file: 'src/cli/retention/garbage.ts',
+    find: '    if (kept.has(id)) continue;\n', replace: '',
+    test: { ...retention, name: 'R3.3 only what nothing names or mentions goes; a dry run counts the same and removes nothing' },
   },
 ];
