@@ -28,10 +28,14 @@ export async function sentenceOf(client: Client, failure: ProtoFailure | null | 
   return typeof said === 'string' ? said : failure.message ?? null;
 }
 
-/** The key that a worker lacked, as it said in plain (adapters/codec/failure-converter.ts); null where it failed for something else. */
+/**
+ * The key that a worker lacked, as it said in plain; null where it failed for something else. A worker with keys names the type
+ * (adapters/codec/failure-converter.ts), of one without any the stack alone says which error it was.
+ */
 export function missingKeyIn(failure: ProtoFailure | null | undefined): string | null {
   for (let at = failure; at; at = at.cause) {
-    const kid = at.applicationFailureInfo?.type === 'MissingKeyError' ? /payload key (p-[0-9a-f]{12}) is missing/.exec(at.message ?? '')?.[1] : undefined;
+    const lacking = at.applicationFailureInfo?.type === 'MissingKeyError' || at.stackTrace?.startsWith('MissingKeyError: ');
+    const kid = lacking ? /payload key (p-[0-9a-f]{12}) is missing/.exec(at.message ?? '')?.[1] : undefined;
     if (kid !== undefined) return kid;
   }
   return null;

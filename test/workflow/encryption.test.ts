@@ -2,7 +2,7 @@
 // keys change while runs wait; a key that is missing holds a run up and loses nothing; what was written in plain stays readable;
 // and the codec server reads a real history for the Web UI.
 import { execFile } from 'node:child_process';
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from '@temporalio/client';
@@ -176,6 +176,18 @@ test('R10.9 a key is gone: the run is shown as "missing key" and harmed by nothi
   const { state, status } = await rig.end(held, 90_000);
   expect([status, state.spent.failures, rig.effects(held).map(({ text }) => text)]).toEqual(['COMPLETED', 0, ['late']]);
 }, 300_000);
+
+test('R10.9 a key is missing at the worker alone, which has another or none at all: both are shown as "missing key" to who has it, and go on at a worker with it', async () => {
+  const elsewhere = path.join(rig.stateDir, 'elsewhere');
+  mkdirSync(elsewhere);
+  openEncryption({ stateDir: elsewhere, demanded: true, make: true });
+  const lacking = await Promise.all(['elsewhere', 'nowhere'].map((folder) => rig.worker({ taskQueue: folder, env: { LONGHAUL_PAYLOAD_KEYS_FILE: path.join(rig.stateDir, folder, 'payload-keys.json') } })));
+  const runs = await Promise.all(['elsewhere', 'nowhere'].map((taskQueue) => rig.run({ taskQueue, plan: { goal: 'Canary-goal', steps: [step('stamp', tool('stamp', { text: 'once' }))] } })));
+  for (const runId of runs) await says(new RegExp(`missing key: the payload key ${newest()} is missing[^]*next +npx longhaul keys import COPY where the worker runs`), 'runs', 'show', runId);
+  for (const worker of lacking) await worker.kill();
+  for (const taskQueue of ['elsewhere', 'nowhere']) await rig.worker({ taskQueue });
+  for (const runId of runs) expect([(await rig.end(runId)).status, rig.effects(runId).length]).toEqual(['COMPLETED', 1]);
+}, 180_000);
 
 test('R10.9 a run that was begun in plain goes on and ends after encryption is turned on', async () => {
   const plainWorker = await rig.worker({ taskQueue: 'plain', env: { LONGHAUL_ENCRYPTION: 'off' } });
