@@ -27,10 +27,13 @@ export function makeTerms(deps: Deps): Hands['terms'] {
       return { fault: null };
     } catch (error) {
       const failure = failureOf(error);
-      return { fault: FINAL.has(failure.class) ? failure.message : null };
+      return { fault: FINAL.has(failure.class) ? sentenceOf(failure.message) : null };
     }
   };
 }
+
+/** What follows a fault is a sentence of its own, and the reasons of a schema end without a stop. */
+const sentenceOf = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 async function checkedEdit(deps: Deps, tool: ToolDefinition, { runId, args }: Extract<TermsRequest, { args: Output }>): Promise<void> {
   const { args: bound } = await editedFor(deps, tool, argsOfOutput(args), runId);

@@ -19,7 +19,7 @@ test.each<[string, unknown, RegExp | null]>([
   ['a secret by name', { text: { $secret: 'key' } }, null],
   ['a member that the schema would drop', { text: 'hello', cc: 'bob' }, /^The arguments do not fit act: it knows no cc\. Its arguments are text, to\.$/],
   ['one that it would drop further down', { text: 'hello', to: { name: 'ann', nmae: 'x' } }, /knows no to\.nmae/],
-  ['a value that does not fit, which is not repeated where it is sensitive', { text: 'x'.repeat(30) }, /^The arguments do not fit act: text: does not fit$/],
+  ['a value that does not fit, which is not repeated where it is sensitive', { text: 'x'.repeat(30) }, /^The arguments do not fit act: text: does not fit\.$/],
   ['a secret that is not set', { text: { $secret: 'other' } }, /The secret other is not set/],
   ['a reference that nobody would follow', { text: { $from: 'a.b' } }, /\$from is not looked up/],
   ['no object', ['text'], /object with named members/],

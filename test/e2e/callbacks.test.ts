@@ -63,6 +63,7 @@ test('a callback at the command line ends with 0 when it counted before, with 1 
   expect(await told(waitId, '--event-id', 'm', '--item', '1', '--payload', '"salut"')).toEqual([1, expect.stringContaining('used before with other content')]);
   expect(await told(waitId, '--event-id', 'new', '--payload', '1')).toEqual([1, expect.stringContaining('The run is completed')]);
   expect(await told('cb-nobody', '--event-id', 'e', '--payload', '1')).toEqual([1, expect.stringContaining('No run here ever asked for cb-nobody')]);
+  expect(await told(waitId, '--event-id', 'e', '--payload', 'nobody.json')).toEqual([2, expect.stringContaining('there is no file nobody.json')]);
   expect(await told(waitId, '--event-id', 'e', '--payload', '{')).toEqual([2, expect.stringContaining('--payload is not JSON')]);
   expect((await told(waitId, '--payload', '1'))[0]).toBe(2);
 }, 60_000);

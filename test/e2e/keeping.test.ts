@@ -70,6 +70,10 @@ test('an archive is replayed without the store, a purged run is told, and gc cou
   expect([gone.code, gone.stderr]).toEqual([1, expect.stringMatching(/Run struck was purged at .*it was completed/)]);
   const again = await begin('struck', 'How large were refunds in Q3?');
   expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('its id is not given out again')]);
+  const replayed = await here.run(['replay', 'struck']);
+  expect([replayed.code, replayed.stderr]).toEqual([1, expect.stringMatching(/Run struck was purged at .*journal of its archive/)]);
+  const twice = await here.run(['runs', 'purge', 'struck']);
+  expect([twice.code, twice.stdout, twice.stderr]).toEqual([0, expect.stringContaining('was purged before'), expect.stringContaining('0 runs purged')]);
   const refused = await here.run(['runs', 'purge', 'waiting']);
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('only a run that is over is purged')]);
   expect((await here.run(['runs', 'purge'])).code).toBe(2);

@@ -69,7 +69,7 @@ export function openKeyring(stateDir: string): Keyring {
 
 const ringOf = (at: string): RingFile<Key> => ringFile({
   at, parse: (value) => file.parse(value).keys,
-  missing: `There are no decision keys here (${at}): make them with \`npx longhaul approvals keys --rotate\`, or decide where they are.`,
+  missing: `There are no decision keys here (${at}): copy the file of the workers to that place, or decide where they are. Only where no worker has any yet, make the first with \`npx longhaul approvals keys --rotate\`.`,
   damaged: `The keyring ${at} is damaged: put it back from a copy, or remove it and ask for new tokens.`,
 });
 

@@ -21,7 +21,10 @@ async function callback(place: Place, callbackId: string, options: CallbackOptio
 }
 
 /** JSON, @FILE, or the name of a file that holds JSON. */
-const payloadOf = (text: string): Json => jsonOf('--payload', !text.startsWith('@') && existsSync(text) ? `@${text}` : text);
+const payloadOf = (text: string): Json => {
+  if (/^[^\s@{["][^\s]*\.[a-z]+$/i.test(text) && !existsSync(text)) throw new Stop(EXIT.usage, `--payload: there is no file ${text}; give JSON, @FILE, or the name of a file with JSON.`);
+  return jsonOf('--payload', !text.startsWith('@') && existsSync(text) ? `@${text}` : text);
+};
 
 /** Adds `callback`. */
 export function addCallback(program: Command): void {

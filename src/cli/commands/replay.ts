@@ -6,6 +6,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import type { RunEvent } from '../../core/events';
 import { canonical } from '../../core/canonical';
+import { iso } from '../../core/iso';
 import { statusOf } from '../../core/summary';
 import { act } from '../act';
 import { partingOf, stateChanges, tellChange } from '../compare-journals';
@@ -98,6 +99,8 @@ async function journalOf(place: Place, name: string): Promise<JournalToJudge> {
 async function stored(place: Place, runId: string): Promise<JournalToJudge> {
   const { journal } = await place.stores();
   const row = await journal.row(runId);
+  const purged = row ? null : await journal.purged(runId);
+  if (purged) throw new Stop(EXIT.error, `Run ${runId} was purged at ${iso(purged.purgedAt)}: give the journal of its archive, if one was made, as FOLDER/${runId}/${JOURNAL}.`);
   if (!row) throw new Stop(EXIT.error, `There is neither a file nor a run called ${JSON.stringify(runId).slice(0, 100)}: see \`npx longhaul runs list\`.`);
   const checkpoints = (await journal.checkpoints(runId)).filter(({ version }) => version <= row.version);
   return { runId, row, checkpoints, events: pages(place, runId, row.version) };

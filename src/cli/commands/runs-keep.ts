@@ -73,7 +73,7 @@ async function purge(place: Place, runId: string | undefined, options: PurgeOpti
     }
     const answer = await purgeRun(stores, client, id, { withDoubts: options.withDoubts === true });
     if (answer.kind === 'refused') bad += 1;
-    else gone += 1;
+    else if (answer.kind !== 'already') gone += 1;
     if (options.json) json({ runId: id, ...answer });
     else if (answer.kind === 'refused') say(answer.why);
     else data(`${id}  ${answer.kind === 'already' ? 'was purged before' : `${count(answer.purged.events, 'event')} purged`}${answer.purged.doubts.length > 0 ? `; left in the ledger: ${answer.purged.doubts.join(', ')}` : ''}`);
