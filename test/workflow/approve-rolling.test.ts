@@ -38,11 +38,14 @@ async function fromRoll(runId: string): Promise<number> {
 
 test('B34 approvals at many moments around the roll-over: each decision counts once, and each of two people hears granted or already decided', async () => {
   const offsets: number[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
+  const onBothSides = (): boolean => offsets.some((ms) => ms < 0) && offsets.some((ms) => ms > 0);
+  // A slow machine rolls later: then the offsets are spread wider, until some are before and some after.
+  for (let round = 0; round < ROUNDS || (!onBothSides() && round < ROUNDS + 3); round += 1) {
+    const apart = 80 * 2 ** Math.max(0, round - ROUNDS + 1);
     const ids = await Promise.all(Array.from({ length: AT_ONCE }, () => rig.run({ plan: PLAN })));
     offsets.push(...await Promise.all(ids.map(async (runId, i) => {
       const approvalId = await rig.until(runId, (state) => Object.keys(state.approvals)[0]);
-      await sleep(i * 80 + (round * 80) / ROUNDS);
+      await sleep(i * apart + (round * 80) / ROUNDS);
       const answers = await Promise.all(people.map((one) => heard(one, runId, { kind: 'approve', approvalId })));
       expect([runId, answers.filter((kind) => kind === 'granted'), answers.filter((kind) => !['granted', 'already-decided', 'closed'].includes(kind))]).toEqual([runId, ['granted'], []]);
       const { status, state } = await rig.end(runId);
@@ -52,5 +55,5 @@ test('B34 approvals at many moments around the roll-over: each decision counts o
     })));
   }
   process.stderr.write(`ms from the roll-over to the decision: ${offsets.sort((a, b) => a - b).join(' ')}\n`);
-  expect([offsets.some((ms) => ms < 0), offsets.some((ms) => ms > 0)]).toEqual([true, true]);
+  expect(onBothSides()).toBe(true);
 }, 240_000);
