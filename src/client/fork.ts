@@ -15,7 +15,7 @@ import type { RunRow } from '../core/row';
 import { budgetLeft } from '../core/rules/budgets';
 import type { State } from '../core/state';
 import { eventsOf, rowOf } from './reads';
-import { acceptedRow, beginExecution, faultOfStart, isOver, otherInput, readSpec, storeSpec, takenByPurged } from './start';
+import { acceptedRow, beginExecution, faultOfStart, isOver, knownElsewhere, otherInput, readSpec, startedElsewhere, storeSpec, takenByPurged } from './start';
 import type { Temporal } from './temporal';
 import type { ClientStores, ForkAnswer, ForkRequest } from './types';
 
@@ -36,6 +36,9 @@ export async function forkRun(stores: ClientStores, temporal: () => Promise<Temp
   if ('why' in stands) return refused(stands.why);
 
   const server = await temporal();
+  const purged = await stores.journal.purged(id);
+  if (purged) return refused(takenByPurged(purged));
+  if (request.runId !== undefined && await startedElsewhere(stores, server, id)) return refused(knownElsewhere(id));
   const spec: RunSpec = { v: 1, agent: before.agent, input: before.input, plan: request.plan ?? null, budget: request.budget ?? {}, owner: request.owner, fork: { runId, at: request.at } };
   const inputRef = await storeSpec(stores, id, spec);
   const row = {
@@ -58,10 +61,13 @@ const nameOf = ({ tool, callId, stepId }: Pick<ForkDoubt, 'tool' | 'callId' | 's
 const keyOf = ({ runId, callId }: ForkDoubt): string => `${runId} ${callId}`;
 
 /** The run that made the calls before event `at`: a fork has its first events of another as a copy, which may be gone. */
-async function makerOf(stores: ClientStores, { runId, forkOf }: RunRow, at: number): Promise<string> {
+async function makerOf(stores: ClientStores, { runId, forkOf }: Pick<RunRow, 'runId' | 'forkOf'>, at: number): Promise<string> {
   if (!forkOf || at > forkOf.at) return runId;
-  const before = await stores.journal.row(forkOf.runId);
-  return before ? makerOf(stores, before, at) : forkOf.runId;
+  const before = await stores.journal.row(forkOf.runId) ?? await stores.journal.purged(forkOf.runId);
+  // One that was purged by an older build has left no word of what it was forked from; the fork knows who made its last event.
+  if (before && (before.forkOf || !forkOf.of)) return makerOf(stores, before, at);
+  const maker = forkOf.of ? await stores.journal.row(forkOf.of) : null;
+  return maker ? makerOf(stores, maker, at) : forkOf.of ?? forkOf.runId;
 }
 
 /** The state of the parent after event `at`, and what it has done to the outside since or has under way; or why no fork can begin there. */

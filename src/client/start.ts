@@ -28,7 +28,7 @@ export async function startRun(stores: ClientStores, temporal: () => Promise<Tem
     if (purged) return { kind: 'refused', why: takenByPurged(purged) };
     const server = await temporal();
     queue = server.taskQueue;
-    if (request.runId !== undefined && await startedElsewhere(stores, server, runId)) return { kind: 'refused', why: `Temporal knows a run ${runId}, but the journal here does not: it was accepted in another state folder, or an older copy of longhaul.db was put back. Use the folder that accepted it, or another --run-id.` };
+    if (request.runId !== undefined && await startedElsewhere(stores, server, runId)) return { kind: 'refused', why: knownElsewhere(runId) };
   }
   const inputRef = await storeSpec(stores, runId, spec);
   const row = { ...acceptedRow(runId, spec, inputRef, request.title ?? titleOf(spec)), ...(queue === null ? {} : { taskQueue: queue }) };
@@ -45,13 +45,16 @@ export const takenByPurged = ({ runId, status, purgedAt }: PurgedRow): string =>
   `A run ${runId} was here, ${status}, and was purged at ${iso(purgedAt)}: its id is not given out again, since the keys of its effects were made of it. Use another id.`;
 
 /** Another start may have accepted the run just now, and then begun it: only a run that is still unknown after Temporal's answer is of somewhere else. */
-async function startedElsewhere({ journal }: ClientStores, { client }: Temporal, runId: string): Promise<boolean> {
+export async function startedElsewhere({ journal }: ClientStores, { client }: Temporal, runId: string): Promise<boolean> {
   const known = await client.workflow.getHandle(workflowIdOf(runId)).describe().then(() => true, (error: unknown) => {
     if (isNotFound(error)) return false;
     throw error;
   });
   return known && !(await journal.row(runId));
 }
+
+export const knownElsewhere = (runId: string): string =>
+  `Temporal knows a run ${runId}, but the journal here does not: it was accepted in another state folder, or an older copy of longhaul.db was put back. Use the folder that accepted it, or another --run-id.`;
 
 /** What was asked, stored as an artifact before the run is accepted. */
 export function storeSpec({ artifacts }: ClientStores, runId: string, spec: RunSpec): Promise<ArtifactRef> {

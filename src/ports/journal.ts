@@ -29,6 +29,8 @@ export interface PurgedRow {
   endedAt: number; purgedAt: number;
   /** Calls of which nobody knew whether they happened, e.g. `publish c7`; their rows stay in the ledger. */
   doubts: string[];
+  /** What it was forked from: a fork of it may hold events that neither of them has made. */
+  forkOf?: RunRow['forkOf'];
 }
 
 export type PurgeAnswer =

@@ -4,6 +4,7 @@ import { createClient, type LonghaulClient } from '../../src/client/client';
 import type { ForkAnswer, ForkRequest } from '../../src/client/types';
 import type { Json } from '../../src/core/canonical';
 import { judgeJournal, type ReplayedEvent } from '../../src/cli/verify-journal';
+import { workflowIdOf } from '../../src/messages';
 import { ANN, startRig, type Rig } from '../rig/rig';
 
 let rig: Rig;
@@ -134,4 +135,33 @@ test('what cannot be forked is refused with a sentence: no such event, within a 
   const offered = [over, within].map((words) => Number(/use --at (\d+)/.exec(words)?.[1]));
   expect(new Set(offered).size).toBe(1);
   await fork(runId, { at: offered[0]!, runId: 'fork-offered' });
+});
+
+test('a fork under an id that Temporal knows and the journal does not is refused, as a start is', async () => {
+  const runId = await rig.run({ plan: PLAN });
+  const version = await rig.until(runId, (state) => (Object.keys(state.questions)[0] ? state.version : null));
+  await rig.client.workflow.start('agentRun', { taskQueue: 'nobody', workflowId: workflowIdOf('fork-elsewhere'), args: [] });
+  expect(await client.fork(runId, { owner: ANN, at: version, runId: 'fork-elsewhere' })).toMatchObject({ kind: 'refused', why: expect.stringMatching(/^Temporal knows a run fork-elsewhere, but the journal here does not/) });
+  expect(await rig.stores.journal.row('fork-elsewhere')).toBeNull();
+  await rig.client.workflow.getHandle(workflowIdOf('fork-elsewhere')).terminate();
+});
+
+test('a doubt keeps the name of the run that may have made the call, also when the forks between are purged', async () => {
+  const runId = await rig.run({ plan: { goal: 'g', steps: [tool('only', 'stamp', [], { text: 'only', after: 4_000 })] } });
+  const at = await rig.until(runId, (state, events) => (events.some(({ type }) => type === 'ToolCallRequested') ? state.version : null));
+  await fork(runId, { at, runId: 'chain-1' });
+  await fork('chain-1', { at, runId: 'chain-2' });
+  await fork('chain-2', { at, runId: 'chain-3' });
+  const gone = async (id: string): Promise<void> => {
+    await client.cancel(id, 'seen', { actor: ANN });
+    await rig.end(id);
+    expect(await rig.stores.journal.purge(id)).toMatchObject({ kind: 'purged' });
+  };
+  await gone('chain-2');
+  await gone('chain-1');
+  const { doubts, later } = await fork('chain-3', { at, runId: 'chain-4' });
+  expect([doubts.map((doubt) => doubt.runId), later]).toEqual([[runId], []]);
+  await rig.until('chain-4', (state) => Object.keys(state.approvals)[0]);
+  const prepared = (await rig.events('chain-4')).filter((event) => event.type === 'CallPrepared').at(-1);
+  expect(prepared?.data).toMatchObject({ policy: { why: `Run ${runId} may have done this by its call c1: it was under way. Find out first.` } });
 });

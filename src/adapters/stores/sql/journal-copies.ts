@@ -50,7 +50,7 @@ export function* purge(runId: string, { force = false }: { force?: boolean } = {
   const doubts = open.map(({ tool, call_id: callId }) => `${tool} ${callId}`);
   if (doubts.length > 0 && !force) return { kind: 'in-doubt', calls: doubts };
   const { inputDigest, status, version, updatedAt } = row;
-  const purged: PurgedRow = { runId, inputDigest, status, events: version, endedAt: updatedAt, purgedAt: yield* nowOf(), doubts };
+  const purged: PurgedRow = { runId, inputDigest, status, events: version, endedAt: updatedAt, purgedAt: yield* nowOf(), doubts, ...(row.forkOf ? { forkOf: row.forkOf } : {}) };
   yield* put('INSERT INTO purged (run_id, at, body) VALUES (?, ?, ?)', runId, purged.purgedAt, canonical(purged));
   yield* put(`DELETE FROM ledger_log WHERE key IN (SELECT key FROM ledger WHERE run_id = ? AND state NOT IN ('claimed', 'unknown'))`, runId);
   yield* put(`DELETE FROM ledger WHERE run_id = ? AND state NOT IN ('claimed', 'unknown')`, runId);
