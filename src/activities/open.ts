@@ -36,6 +36,8 @@ async function opened(deps: HandsDeps, input: RunInput): Promise<Opened> {
   if (!head || !row) throw new Error(`The journal of this worker does not know run ${runId}; start a worker on the state folder in which the run was accepted.`);
   if (row.inputDigest !== input.inputDigest) return { kind: 'refused', why: `Run ${runId} was accepted with other input (${row.inputDigest.slice(0, 12)} is not ${input.inputDigest.slice(0, 12)}).` };
   if (head.epoch > epoch) return { kind: 'superseded', epoch: head.epoch };
+  // Begun anew on what an older copy holds, the run would take what it did since for not done.
+  if (head.epoch < epoch || head.version < (input.version ?? 0)) throw new Error(`The journal of ${runId} ends at ${head.version} in epoch ${head.epoch}, and the run had come to ${head.epoch < epoch ? `epoch ${epoch}` : input.version}: events were lost, probably because the database was put back from an older copy. Put the newest copy back, or go on from what is here with \`npx longhaul runs restore ${runId}\`.`);
   if (head.version === 0) return fresh(deps, input, row);
   const { state, tail } = await foldOn(deps, await startOf(deps, runId, head.version), head.version, true);
   const now = tail.reduce(evolve, state);

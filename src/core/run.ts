@@ -69,7 +69,11 @@ export interface ForkDoubt { runId: string; stepId: string; callId: string; tool
 export interface ParentLink { runId: string; callId: string; callbackId: string; depth: number }
 
 /** The workflow's input: the same for the first start, a restore and every generation. */
-export interface RunInput { v: 1; runId: string; epoch: number; inputDigest: string; inputRef: ArtifactRef }
+export interface RunInput {
+  v: 1; runId: string; epoch: number; inputDigest: string; inputRef: ArtifactRef;
+  /** What the journal holds at least: how far the generation before this one had got. Absent in the first of an execution. */
+  version?: number;
+}
 
 /** Effect class of a tool: what it does to the outside and whether that can be taken back. */
 export type Effect = 'none' | 'reversible' | 'manual' | 'irreversible';

@@ -45,11 +45,11 @@ export class Rolling {
   /** After a turn: starts the checkpoint when it is time, and continues as new once that is folded and nothing waits. */
   async after(input: RunInput, state: State, { verdict, needs, answered }: Turned): Promise<void> {
     this.behind ||= verdict === 'behind';
-    if (this.behind) return this.roll(input, () => true);
+    if (this.behind) return this.roll(input, state, () => true);
     if (answered.has(SAVED)) this.stage = 'ready';
     if (state.cancel || state.end) return;
     if (this.stage === 'no' && this.quiet() && (this.soft() || this.beforeLongWait(needs))) this.save(state);
-    if (this.stage === 'ready') await this.roll(input, () => this.quiet());
+    if (this.stage === 'ready') await this.roll(input, state, () => this.quiet());
   }
 
   private soft(): boolean {
@@ -79,8 +79,8 @@ export class Rolling {
     void checkpoint(state.runId, state.version, `checkpoint at ${state.version}`).then((command) => void this.inbox.submit(command, SAVED));
   }
 
-  private async roll(input: RunInput, still: () => boolean): Promise<void> {
+  private async roll(input: RunInput, { version }: State, still: () => boolean): Promise<void> {
     await condition(() => allHandlersFinished() || this.inbox.length > 0);
-    if (this.inbox.length === 0 && still()) await again(input);
+    if (this.inbox.length === 0 && still()) await again({ ...input, version });
   }
 }

@@ -3,7 +3,7 @@
 import { copyFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { createClient } from '../../src/client/client';
-import { workflowIdOf } from '../../src/messages';
+import { workflowIdOf, WORKFLOW_TYPE } from '../../src/messages';
 import { startRig, type Rig } from '../rig/rig';
 
 let rig: Rig;
@@ -81,5 +81,59 @@ test('R4.2 put back to when the run was accepted and had not begun: what it did 
   await rig.send(runId, { kind: 'resolve', callId: decision.callId, verdict: 'happened', reference: 'seen in the file' });
   await answer(runId, 'end');
   expect([(await rig.end(runId)).state.end?.outcome, rig.effects(runId).map(({ text }) => text).sort()]).toEqual(['full', ['asked', 'found']]);
+  await worker.kill();
+}, 120_000);
+
+/** A run that has come further than the copy, with an execution that no worker has begun: `begin` starts that before the copy is put back. */
+async function unbegun(begin: (runId: string) => Promise<void>): Promise<string> {
+  let worker = await rig.worker();
+  const runId = await rig.run({ plan: PLAN });
+  await rig.until(runId, (state) => Object.keys(state.questions)[0]);
+  await worker.kill();
+  await copy();
+  worker = await rig.worker();
+  await answer(runId, 'go');
+  await rig.until(runId, (state) => Object.values(state.questions).find((one) => one.stepId === 'end'));
+  await worker.kill();
+  await begin(runId);
+  await putBack(true);
+  return runId;
+}
+
+test.each([
+  ['a generation', /ends at \d+ in epoch 0, and the run had come to \d+: events were lost/, async (runId: string) => {
+    const [row, state, handle] = [await rig.stores.journal.row(runId), await rig.state(runId), rig.client.workflow.getHandle(workflowIdOf(runId))];
+    await handle.terminate('it continues as new');
+    const { epoch, inputDigest, inputRef } = row!;
+    await rig.client.workflow.start(WORKFLOW_TYPE, { taskQueue: 'rig', workflowId: workflowIdOf(runId), args: [{ v: 1, runId, epoch, inputDigest, inputRef, version: state.version }] });
+  }],
+  ['a restore', /in epoch 0, and the run had come to epoch 1: events were lost/, (runId: string) => rig.restore(runId)],
+])('R4.2 put back with its mark while no worker has begun %s: it does not go on by itself, and what was done is found or asked about', async (_name, sentence, begin) => {
+  const runId = await unbegun(begin);
+  const lines = (): string[] => rig.effects(runId).map(({ text }) => text).sort();
+  const worker = await rig.worker();
+  const client = createClient({ stores: rig.stores, connection: rig.client.connection, taskQueue: 'rig' });
+  for (let said = ''; !sentence.test(said); await new Promise((resolve) => { setTimeout(resolve, 200); })) {
+    said = (await client.execution(runId)).activities.map(({ lastFailure }) => lastFailure).join();
+  }
+  await restored(runId);
+  await answer(runId, 'go');
+  const decision = await rig.until(runId, (state) => Object.values(state.decisions)[0]);
+  await rig.send(runId, { kind: 'resolve', callId: decision.callId, verdict: 'happened', reference: 'seen in the file' });
+  await answer(runId, 'end');
+  expect([(await rig.end(runId)).state.end?.outcome, lines()]).toEqual(['full', ['first', 'second', 'third']]);
+  await worker.kill();
+}, 120_000);
+
+test('R4.2 put back with its mark, and the run reset in Temporal before it was restored: the history that was reset tells how far it had got', async () => {
+  const runId = await unbegun(async (id) => {
+    const reset = await rig.server.temporalCli(['workflow', 'reset', '-w', workflowIdOf(id), '--type', 'FirstWorkflowTask', '--reason', 'again']);
+    expect(reset.code).toBe(0);
+  });
+  await restored(runId);
+  const worker = await rig.worker();
+  await answer(runId, 'go');
+  expect((await rig.until(runId, (state) => Object.values(state.decisions)[0])).tool).toBe('blind');
+  expect(rig.effects(runId).map(({ text }) => text).sort()).toEqual(['first', 'second', 'third']);
   await worker.kill();
 }, 120_000);

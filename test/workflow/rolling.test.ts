@@ -1,6 +1,8 @@
 // Continue-as-new on the real server, with small limits: under a storm of Updates and of Signals nothing is lost or doubled,
 // histories stay bounded, and a run that rolls in the middle of its work does each thing once.
 import { createClient } from '../../src/client/client';
+import { readPayload } from '../../src/client/payloads';
+import type { RunInput } from '../../src/core/run';
 import { MESSAGE, workflowIdOf } from '../../src/messages';
 import { ANN, sleep, startRig, type Rig } from '../rig/rig';
 
@@ -13,6 +15,14 @@ const PARKED = { goal: 'Park', steps: [{ id: 'ask', title: 'Ask', action: { type
 
 async function lengths(runId: string): Promise<number[]> {
   return (await rig.histories(runId)).map(({ history }) => history.events?.length ?? 0);
+}
+
+/** What each generation was started with: all but the first say how far the run had got. */
+async function begunWith(runId: string): Promise<RunInput[]> {
+  return Promise.all((await rig.histories(runId)).map(async ({ history }) => {
+    const read = await readPayload(rig.client, history.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]);
+    return (read as { value: RunInput }).value;
+  }));
 }
 
 async function park(): Promise<string> {
@@ -33,6 +43,8 @@ async function expectAll(runId: string, count: number): Promise<void> {
   expect((await rig.end(runId, 90_000)).status).toBe('CANCELLED');
   const all = await lengths(runId);
   expect(all.length).toBeGreaterThan(1);
+  const [first, ...later] = await begunWith(runId);
+  expect([first?.version, later.every(({ version = 0 }) => version > 0)]).toEqual([undefined, true]);
   expect(Math.max(...all)).toBeLessThan(LIMITS.hardEvents);
 }
 

@@ -38,7 +38,7 @@ export function* append(request: AppendRequest): Steps<AppendAnswer> {
   if (stored === null || head === null) throw new StoreError('defect', `The run ${runId} was never accepted; accept it before appending.`);
   if (request.epoch < stored.epoch) return { kind: 'fenced', epoch: stored.epoch };
   if (request.epoch > stored.epoch) {
-    throw new StoreError('defect', `The run ${runId} is in epoch ${stored.epoch}; raise it before appending in epoch ${request.epoch}.`);
+    throw new StoreError('defect', `The run ${runId} is in epoch ${stored.epoch}, and this batch is of epoch ${request.epoch}: a restore was lost, probably because the database was put back from an older copy. Put the newest copy back, or go on from what is here with \`npx longhaul runs restore ${runId}\`.`);
   }
   if (head.version < expectedVersion) {
     throw new StoreError('defect', `The journal of ${runId} ends at ${head.version}, but this batch follows ${expectedVersion}: events were lost, probably because the database was put back from an older copy. Put the newest copy back, or go on from what is here with \`npx longhaul runs restore ${runId}\`.`);
