@@ -1,7 +1,9 @@
 // Why a schema refuses arguments, as one line for the planner or for people: where and what, without the values of sensitive
 // members, which a schema's own message may repeat. Reads an error of any shape; never throws.
+import type { Json } from '../core/canonical';
 import type { StepOutline } from '../core/plan';
 import { namesSecret } from '../core/rules/binding';
+import { lackingNames, topNames, unknownMembers } from '../core/schema-members';
 import { isSensitive } from '../core/sensitive';
 import type { ToolDefinition } from '../ports/tool';
 import { failureOf, oneLine } from './failures';
@@ -30,4 +32,20 @@ export function misfits(step: StepOutline, tools: ReadonlyMap<string, ToolDefini
   } catch (error) {
     return [`Step ${step.id}, ${step.action.tool}: the arguments do not fit: ${schemaReasons(error, tool?.sensitive)}.`];
   }
+}
+
+/** Reasons against the names of arguments, also where their values are still to come: what the tool would drop in silence, and what it needs. */
+export function misnamed(step: StepOutline, tools: ReadonlyMap<string, ToolDefinition>, schemaOf: (tool: ToolDefinition) => Json): string[] {
+  const tool = step.action.type === 'tool' ? tools.get(step.action.tool) : undefined;
+  if (!tool || step.action.type !== 'tool' || step.action.argsRef !== undefined) return [];
+  const [schema, args] = [schemaOf(tool), step.action.args ?? {}];
+  const [unknown, lacking] = [unknownMembers(schema, args), lackingNames(schema, args)];
+  const said = [...(unknown.length > 0 ? [`it knows no ${unknown.join(', ')}`] : []), ...(lacking.length > 0 ? [`it needs ${lacking.join(', ')}`] : [])];
+  return said.length === 0 ? [] : [`Step ${step.id}, ${tool.name}: the arguments do not fit: ${said.join('; ')}. ${namesOf(schema)}`.trimEnd()];
+}
+
+/** A sentence with the names of the first level; empty where they are open. */
+export function namesOf(schema: Json): string {
+  const names = topNames(schema);
+  return names.length > 0 ? `Its arguments are ${names.join(', ')}.` : '';
 }

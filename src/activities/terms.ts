@@ -3,11 +3,12 @@
 // cannot be looked at here (a tool of another version, a store that is away) is judged when the call is prepared.
 import { argsOfOutput } from '../core/lookups';
 import type { Output } from '../core/run';
-import { knowsPath, topNames, unknownMembers } from '../core/schema-members';
+import { knowsPath, unknownMembers } from '../core/schema-members';
 import { editedArgs, parsedArgs, type Bound } from './arguments';
 import type { HandsDeps } from './deps';
 import { failureOf } from './failures';
 import { refuseSecrets } from './guard';
+import { namesOf } from './schema-reasons';
 import { toolOf } from './tool-call';
 import type { Hands, TermsRequest } from './types';
 import type { ToolDefinition } from '../ports/tool';
@@ -45,17 +46,12 @@ async function checkedEdit(deps: Deps, tool: ToolDefinition, { runId, args }: Ex
 export async function editedFor(deps: Pick<Deps, 'artifacts' | 'journal' | 'inputSchema'>, tool: ToolDefinition, call: Parameters<typeof editedArgs>[1], runId: string): Promise<Bound> {
   const bound = await editedArgs(deps.artifacts, call, (sha256) => deps.journal.refersTo(runId, sha256));
   const unknown = unknownMembers(deps.inputSchema(tool), bound.args);
-  if (unknown.length > 0) throw new ToolError('argument', 'edited', `The arguments do not fit ${tool.name}: it knows no ${unknown.join(', ')}.${namesOf(deps, tool)}`);
+  if (unknown.length > 0) throw new ToolError('argument', 'edited', `The arguments do not fit ${tool.name}: it knows no ${unknown.join(', ')}. ${namesOf(deps.inputSchema(tool))}`.trimEnd());
   return bound;
 }
 
 function faultOfWhere(deps: Deps, tool: ToolDefinition, where: Readonly<Record<string, string>>): string | null {
   const schema = deps.inputSchema(tool);
   const unknown = Object.keys(where).filter((path) => !knowsPath(schema, path.split('.')));
-  return unknown.length === 0 ? null : `${tool.name} has no argument ${unknown.join(', ')}, so that no call would ever fit.${namesOf(deps, tool)}`;
-}
-
-function namesOf(deps: Pick<Deps, 'inputSchema'>, tool: ToolDefinition): string {
-  const names = topNames(deps.inputSchema(tool));
-  return names.length > 0 ? ` Its arguments are ${names.join(', ')}.` : '';
+  return unknown.length === 0 ? null : `${tool.name} has no argument ${unknown.join(', ')}, so that no call would ever fit. ${namesOf(schema)}`.trimEnd();
 }

@@ -6,6 +6,8 @@ import { MAX_DEPTH } from './rules/binding';
 type Members = { [name: string]: Json };
 const isMembers = (value: Json | undefined): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value);
 const has = (value: Members, name: string): boolean => Object.prototype.hasOwnProperty.call(value, name);
+/** Members that stand for a value from elsewhere. */
+const STANDS = ['$secret', '$artifact', '$from'];
 const POSITION = /^\d+$/;
 
 /** The schemas under a name (or a position in a list); null where the schema leaves it open, an empty list where it knows none. */
@@ -58,14 +60,14 @@ export function knowsPath(schema: Json, path: readonly string[]): boolean {
   return true;
 }
 
-/** Names, as paths, of members that the schema does not know; at most `most`. What stands for a secret or an artifact is not looked into. */
+/** Names, as paths, of members that the schema does not know; at most `most`. What stands for a value from elsewhere is not looked into. */
 export function unknownMembers(schema: Json, args: Json, most = 5): string[] {
   const found: string[] = [];
   const look = (value: Json, path: string[]): void => {
     if (found.length >= most || path.length > MAX_DEPTH) return;
     if (path.length > 0 && !knowsPath(schema, path)) found.push(path.join('.'));
     else if (Array.isArray(value)) value.forEach((item, i) => look(item, [...path, String(i)]));
-    else if (isMembers(value) && !has(value, '$secret') && !has(value, '$artifact')) for (const [name, member] of Object.entries(value)) look(member, [...path, name]);
+    else if (isMembers(value) && !STANDS.some((name) => has(value, name))) for (const [name, member] of Object.entries(value)) look(member, [...path, name]);
   };
   look(args, []);
   return found;
@@ -73,3 +75,10 @@ export function unknownMembers(schema: Json, args: Json, most = 5): string[] {
 
 /** The names on the first level, for people; empty where they are open. */
 export const topNames = (schema: Json): string[] => (isMembers(schema) && isMembers(schema['properties']) ? Object.keys(schema['properties']) : []);
+
+/** The names on the first level that arguments need and do not have. None where the arguments as a whole come from elsewhere. */
+export function lackingNames(schema: Json, args: Json): string[] {
+  if (!isMembers(schema) || !isMembers(args) || STANDS.some((name) => has(args, name))) return [];
+  const { required } = schema;
+  return Array.isArray(required) ? required.filter((name): name is string => typeof name === 'string' && !has(args, name)) : [];
+}

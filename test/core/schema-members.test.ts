@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { inputSchema } from '../../src/adapters/tools/define-tool';
 import type { Json } from '../../src/core/canonical';
-import { knowsPath, topNames, unknownMembers } from '../../src/core/schema-members';
+import { knowsPath, lackingNames, topNames, unknownMembers } from '../../src/core/schema-members';
 
 const schemaOf = (input: z.ZodType): Json => inputSchema({ input });
 const closed = z.object({ path: z.string(), to: z.object({ name: z.string(), tags: z.array(z.object({ tag: z.string() })) }).optional(), how: z.union([z.object({ fast: z.boolean() }), z.object({ slow: z.number() })]).optional() });
@@ -33,4 +33,11 @@ test('a path is known by its names, through lists, choices and references to its
   const schema = schemaOf(tree);
   expect([knowsPath(schema, ['kids', '0', 'kids', '3', 'name']), knowsPath(schema, ['kids', '0', 'nam'])]).toEqual([true, false]);
   expect([knowsPath(schemaOf(closed), ['how', 'fast']), knowsPath(schemaOf(closed), ['to', 'tags', '0', 'tag']), knowsPath(schemaOf(closed), ['pth'])]).toEqual([true, true, false]);
+});
+
+test('values that are still to come are not looked into, and names that are needed are missed whatever their values will be', () => {
+  const schema = schemaOf(z.object({ amount: z.number(), to: z.string(), note: z.string().optional(), currency: z.string().default('EUR') }));
+  expect(unknownMembers(schema, { amount: { $from: 'due.amount' }, too: { $from: 'due.to' } })).toEqual(['too']);
+  expect(lackingNames(schema, { amount: { $from: 'due.amount' }, too: { $from: 'due.to' } })).toEqual(['to']);
+  expect([lackingNames(schema, { $from: 'due' }), unknownMembers(schema, { $from: 'due' }), lackingNames(true, {}), lackingNames(schema, null)]).toEqual([[], [], [], []]);
 });

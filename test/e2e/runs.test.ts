@@ -243,6 +243,8 @@ describe('plans and usage', () => {
     expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringMatching(/read.*missing/s)]);
     const misfit = await refused('goal: g\nsteps:\n  - { id: sums, title: t, action: { type: tool, tool: query_csv, args: { sql: 7 } } }\n');
     expect([misfit.code, misfit.stderr]).toEqual([2, expect.stringMatching(/sums, query_csv: the arguments do not fit: sql/)]);
+    const misspelt = await refused('goal: g\nsteps:\n  - { id: all, title: t, action: { type: tool, tool: inventory, args: {} } }\n  - { id: sums, title: t, dependsOn: [all], action: { type: tool, tool: query_csv, args: { sqll: { $from: all.x } } } }\n');
+    expect([misspelt.code, misspelt.stderr]).toEqual([2, expect.stringMatching(/sums, query_csv: the arguments do not fit: it knows no sqll; it needs sql\. Its arguments are sql/)]);
     expect((await here.run(['runs', 'show', 'never'])).code).toBe(1);
   });
 

@@ -2,6 +2,7 @@
 // step). Ends with 0 once the run is accepted; with --watch it follows the run and ends with the code of what came of it.
 import type { Command } from 'commander';
 import type { Json } from '../../core/canonical';
+import { contractOf } from '../../core/keys';
 import { secretsNamed } from '../../core/rules/binding';
 import type { StepOutline } from '../../core/plan';
 import { parsePlan } from '../../core/rules/planning';
@@ -72,16 +73,20 @@ async function checkedPlan(place: Place, agent: ResolvedAgent, file: string): Pr
   const plan = await readPlanFile(file).catch((error: unknown) => { throw new Stop(EXIT.usage, `${error instanceof Error ? error.message : String(error)} Nothing was started.`); });
   // Whether a model is there is judged by the worker: its environment, not this one, has the keys.
   const parsed = parsePlan(plan, agent.manifest.tools, { model: true });
-  const reasons = 'reasons' in parsed ? parsed.reasons : await argumentsOf(place, parsed.patch.add);
+  const reasons = 'reasons' in parsed ? parsed.reasons : await argumentsOf(place, agent, parsed.patch.add);
   if (reasons.length > 0) throw new Stop(EXIT.usage, `The plan ${file} is refused, nothing was started:\n${reasons.map((reason) => `  ${reason}`).join('\n')}`);
   return plan;
 }
 
-/** What the tools' schemas say of arguments that are whole as written; the others are judged when their step is prepared. */
-async function argumentsOf(place: Place, steps: readonly StepOutline[]): Promise<string[]> {
-  const [{ toolsByName }, { misfits }] = [await import('../../adapters/config/resolve'), await import('../../activities/schema-reasons')];
-  const tools = toolsByName((await place.config()).config);
-  return steps.flatMap((step) => misfits(step, tools));
+/** What the tools' schemas say of the names of arguments, and of arguments that are whole as written; other values are judged when their step is prepared. */
+async function argumentsOf(place: Place, { manifest }: ResolvedAgent, steps: readonly StepOutline[]): Promise<string[]> {
+  const [{ toolsByContract }, { misfits, misnamed }, { inputSchema }] = [await import('../../adapters/config/resolve'), await import('../../activities/schema-reasons'), await import('../../adapters/tools/define-tool')];
+  const all = toolsByContract((await place.config()).config);
+  const tools = new Map(manifest.tools.flatMap(({ name, version }) => { const tool = all.get(contractOf(name, version)); return tool ? [[name, tool] as const] : []; }));
+  return steps.flatMap((step) => {
+    const whole = misfits(step, tools);
+    return whole.length > 0 ? whole : misnamed(step, tools, inputSchema);
+  });
 }
 
 /** Adds `run`. */
