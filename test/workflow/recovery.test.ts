@@ -1,7 +1,7 @@
 // Going on after the death of a worker, on the real server: whatever it had under way is reported by the next one at once,
 // instead of being missed after ten seconds of heartbeats, and its sticky queues are not waited for. What matters is told by
 // histories: no time-out stands in them. The times printed by `npm run bench:recovery` are only bounded here.
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { workflowIdOf } from '../../src/messages';
 import { startChatServer, type ChatServer } from '../../src/testing/chat-server';
@@ -33,7 +33,8 @@ const worker = (taskQueue: string) => rig.worker({ taskQueue, env: { LONGHAUL_MO
 async function idle(runId: string): Promise<void> {
   while ((await rig.client.workflow.getHandle(workflowIdOf(runId)).describe()).raw.pendingWorkflowTask) await sleep(50);
 }
-const lists = (): string[] => readdirSync(path.join(rig.stateDir, 'running'));
+/** None before the first worker of this folder. */
+const lists = (): string[] => (existsSync(path.join(rig.stateDir, 'running')) ? readdirSync(path.join(rig.stateDir, 'running')) : []);
 
 test('R1.4 a run that waits answers within 3 s of a new worker, and no sticky queue is waited for', async () => {
   const first = await worker('idle');
