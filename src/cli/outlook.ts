@@ -2,6 +2,7 @@
 // event shapes and folded with its rules, and the run's pins are compared with the configuration here. Asks no server, changes nothing.
 // One entry a run; a run that this build does not know enough for is `refused`, and why.
 import { toolsByContract } from '../adapters/config/resolve';
+import { StoreError } from '../adapters/stores/store-error';
 import { isOver } from '../client/start';
 import { EVENT_SCHEMA } from '../core/events';
 import { contractOf } from '../core/keys';
@@ -20,6 +21,8 @@ export interface Outlook {
   verdict: 'as-is' | 'migrates' | 'waits' | 'refused';
   /** One sentence. */
   why: string;
+  /** Its journal is damaged in the store: no build can go on with it. */
+  damaged?: true;
   /** What the run is pinned to; absent when its journal cannot be read by this build. */
   pins?: { build: string; law: number; eventSchema: number; agent: string; model: string | null; tools: string[] };
 }
@@ -33,6 +36,9 @@ export async function outlooks(place: Place, only?: string): Promise<Outlook[]> 
   for (const row of rows.filter(({ runId }) => only === undefined || runId === only)) found.push(await outlookOf(place, row));
   return found;
 }
+
+/** Is it the store's word that what it holds of a run is damaged? */
+export const isDamaged = (error: unknown): error is StoreError => error instanceof StoreError && error.code === 'corrupt';
 
 async function openRows(place: Place): Promise<RunRow[]> {
   const client = await place.client({ mustExist: false });
@@ -51,6 +57,7 @@ async function outlookOf(place: Place, { runId, status }: RunRow): Promise<Outlo
     return { runId, status, ...await judged(place, state), ...(state.version > 0 ? { pins: pinsOf(state) } : {}) };
   } catch (error) {
     if (isNewer(error)) return { runId, status, verdict: 'refused', why: (error as Error).message };
+    if (isDamaged(error)) return { runId, status, verdict: 'refused', why: error.message, damaged: true };
     return { runId, status, verdict: 'refused', why: `Its journal cannot be folded: ${error instanceof Error ? error.message : String(error)}` };
   }
 }

@@ -23,7 +23,7 @@ export async function restoreRun(stores: ClientStores, temporal: () => Promise<T
   // An execution that is ahead of the journal can never append again, so that it need not be forced.
   const lost = await eventsLost(stores.journal, server, runId);
   const there = await presentExecution(server, runId);
-  if (!force && typeof lost === 'object') return { kind: 'refused', code: 'missing-key', why: `Temporal's history of run ${runId} is encrypted with the payload key ${lost.missingKey}, which is not here: put it back with \`npx longhaul keys import COPY\`. If no copy is left, add --force: it goes on from the journal, and every call that may have been made is looked up or asked about.` };
+  if (!force && typeof lost === 'object') return keyMissing(runId, lost.missingKey);
   if (!force && lost === 'no' && there?.runs === true && there.epoch >= row.epoch) return awake(stores, server, row);
   // Where nobody can tell: to believe an old copy would repeat effects, to doubt a whole one only asks more.
   const { epoch, raised } = await stores.journal.raiseEpoch(runId, row.epoch, lost !== 'no');
@@ -32,6 +32,11 @@ export async function restoreRun(stores: ClientStores, temporal: () => Promise<T
   const queue = taskQueue ?? there?.taskQueue ?? row.taskQueue ?? server.taskQueue;
   return begun(stores, server, { ...row, taskQueue: queue }, epoch);
 }
+
+const keyMissing = (runId: string, kid: string, where = 'here'): RestoreAnswer => ({
+  kind: 'refused', code: 'missing-key',
+  why: `Temporal's history of run ${runId} is encrypted with the payload key ${kid}, which is not ${where}: put it back with \`npx longhaul keys import COPY\`. If no copy is left, add --force: it goes on from the journal, and every call that may have been made is looked up or asked about.`,
+});
 
 const OPEN: RunRow['status'][] = ['accepted', 'running', 'waiting', 'paused', 'blocked', 'cancelling'];
 const PAGE = 200;
@@ -57,7 +62,9 @@ export async function* restoreAll(stores: ClientStores, temporal: () => Promise<
 /** A run that runs is left alone; one that has fallen behind its journal reads on. */
 async function awake(stores: ClientStores, server: Temporal, row: RunRow): Promise<RestoreAnswer> {
   const { runId } = row;
-  const over = await sleepsOver(stores, row, await executionOf(server, runId));
+  const view = await executionOf(server, runId);
+  if (view.missingKey !== null) return keyMissing(runId, view.missingKey, 'here, or not where its worker runs');
+  const over = await sleepsOver(stores, row, view);
   if (over === null) return { kind: 'refused', code: 'runs', why: `Run ${runId} runs; nothing to restore. What it does or waits for: \`npx longhaul runs show ${runId}\`. To end its execution and go on in a new one all the same, add --force.` };
   await wake(server, runId);
   return { kind: 'woken', runId, over };

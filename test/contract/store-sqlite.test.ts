@@ -152,6 +152,20 @@ describe('words when a store cannot work', () => {
     await expect(again.journal.exportRows('r1', 0, 1_000)).rejects.toMatchObject({ code: 'corrupt' });
   });
 
+  test('an event that is missing between others, or cannot be read, is named with its run and what to do, and folded over by nobody', async () => {
+    const stores = await open();
+    for (const id of ['r1', 'r2']) {
+      await stores.journal.accept(rowFor(id));
+      await stores.journal.append(batchOf(id, 0, 4));
+    }
+    execFileSync(process.execPath, ['-e', `new (require('libsql'))(${JSON.stringify(fileOf())}).exec("DELETE FROM event WHERE run_id = 'r1' AND seq = 2; UPDATE event SET body = '{cut' WHERE run_id = 'r2' AND seq = 3")`], { cwd: root });
+    const named = (words: string) => ({ code: 'corrupt', message: expect.stringMatching(`${words}.*put the database back from a copy, then go on with .npx longhaul runs restore r`) });
+    await expect(stores.journal.read('r1', 0)).rejects.toMatchObject(named('Run r1 has no event 2 in the database, and one 3'));
+    await expect(stores.journal.read('r2', 0)).rejects.toMatchObject(named('Event 3 of run r2 is damaged'));
+    await expect(stores.journal.exportRows('r2', 0, 9)).rejects.toMatchObject(named('Event 3 of run r2 is damaged'));
+    expect([(await stores.journal.read('r1', 2)).events.map(({ seq }) => seq), (await stores.journal.read('r2', 3)).events.length]).toEqual([[3, 4], 1]);
+  });
+
   test('a full disk is named, and what was written before it stays', async () => {
     await (await open()).close();
     const db = new Connection(fileOf());

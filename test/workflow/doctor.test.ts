@@ -6,6 +6,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { NativeConnection, Worker } from '@temporalio/worker';
+import Database from 'libsql';
 import { createClient } from '../../src/client/client';
 import { workflowIdOf } from '../../src/messages';
 import { ANN, quietRuntime, sleep, startRig, type Rig } from '../rig/rig';
@@ -116,3 +117,18 @@ test('R10.6 a tool that an open run needs and that the configuration lacks is na
   expect(await doctor(runId, 'less')).toMatchObject({ code: 1, wrong: [{ detail: expect.stringMatching(/it needs the tool stamp@1 \(it began with 1\.0\.0\), and .*less\.config\.cjs has none of that name/), next: expect.stringContaining('add stamp with major version 1 to the configuration') }] });
   await over(runId);
 }, 90_000);
+
+test('a journal with a hole is named by doctor and by every command that folds it, and goes on once it is whole again', async () => {
+  const runId = await rig.run({ plan: { goal: 'Whole', steps: [step('ask', ASK)] } });
+  await asked(runId);
+  const db = new Database(path.join(rig.stateDir, 'longhaul.db'), { timeout: 10_000 });
+  const move = (from: string, to: string) => db.prepare('UPDATE event SET run_id = ? WHERE run_id = ? AND seq = 2').run(to, from);
+  move(runId, 'aside');
+  const words = `Run ${runId} has no event 2 in the database, and one 3`;
+  expect(await doctor(`run ${runId}`)).toMatchObject({ code: 1, wrong: [{ detail: expect.stringContaining(words), next: expect.stringContaining(`npx longhaul replay ${runId}`) }] });
+  expect(await longhaul('runs', 'show', runId)).toMatchObject({ code: 1, stderr: expect.stringContaining(words) });
+  expect((await longhaul('replay', runId)).stderr).toContain('its number is 3, and 2 must follow 1');
+  move('aside', runId);
+  db.close();
+  await over(runId);
+}, 60_000);

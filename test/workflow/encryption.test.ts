@@ -184,6 +184,7 @@ test('R10.9 a key is missing at the worker alone, which has another or none at a
   const lacking = await Promise.all(['elsewhere', 'nowhere'].map((folder) => rig.worker({ taskQueue: folder, env: { LONGHAUL_PAYLOAD_KEYS_FILE: path.join(rig.stateDir, folder, 'payload-keys.json') } })));
   const runs = await Promise.all(['elsewhere', 'nowhere'].map((taskQueue) => rig.run({ taskQueue, plan: { goal: 'Canary-goal', steps: [step('stamp', tool('stamp', { text: 'once' }))] } })));
   for (const runId of runs) await says(new RegExp(`missing key: the payload key ${newest()} is missing[^]*next +npx longhaul keys import COPY where the worker runs`), 'runs', 'show', runId);
+  expect(await longhaul('runs', 'restore', runs[0] ?? '')).toMatchObject({ code: 1, stderr: expect.stringMatching(new RegExp(`payload key ${newest()}, which is not here, or not where its worker runs`)) });
   for (const worker of lacking) await worker.kill();
   for (const taskQueue of ['elsewhere', 'nowhere']) await rig.worker({ taskQueue });
   for (const runId of runs) expect([(await rig.end(runId)).status, rig.effects(runId).length]).toEqual(['COMPLETED', 1]);

@@ -15,7 +15,7 @@ import { artifactsVouchedBy } from '../../core/run-artifacts';
 import { keyBack, lostWords, restoreCommand } from '../executions';
 import type { Place } from '../place';
 import { line } from '../print';
-import { ok, unlessNewer, wrong, type Check, type Finding } from './findings';
+import { ok, unlessUnreadable, wrong, type Check, type Finding } from './findings';
 
 /** Runs that are looked at one by one. */
 const MOST = 50;
@@ -43,7 +43,7 @@ export const executions: Check = async (place) => {
     const lost = lostWords(row, view);
     if (lost !== null) lostRuns += 1;
     if (lost !== null) found.push(...wrong(`run ${row.runId}`, `it is ${row.status}, and its execution is ${lost}: nothing runs it`, `npx ${restoreCommand(row.runId)}`));
-    else found.push(...waits(row), ...await keyless(client, row, view) ?? await stuck(place, row, view), ...asleep(row, await unlessNewer(() => client.sleeps(row, view))));
+    else found.push(...waits(row), ...await keyless(client, row, view) ?? await stuck(place, row, view), ...asleep(row, await unlessUnreadable(() => client.sleeps(row, view))));
   }
   if (lostRuns > 1) found.push({ what: 'runs', state: 'note', detail: `${lostRuns} open runs are run by nothing`, next: 'npx longhaul runs restore --all' });
   return found;
@@ -83,7 +83,7 @@ export const tools: Check = async (place) => {
   const client = await place.client();
   const found: Finding[] = [];
   for (const row of open.slice(0, MOST)) {
-    const shown = await unlessNewer(() => client.show(row.runId));
+    const shown = await unlessUnreadable(() => client.show(row.runId));
     if (!shown) continue;
     const { state } = shown;
     const waits = row.waits.find(({ kind }) => kind === 'tool');
@@ -109,7 +109,7 @@ export const artifacts: Check = async (place) => {
   let count = 0;
   for (const row of open.slice(0, MOST)) {
     const ids = new Set([row.inputRef.sha256]);
-    await unlessNewer(async () => { for await (const event of client.events(row.runId)) for (const id of namedBy(event)) ids.add(id); });
+    await unlessUnreadable(async () => { for await (const event of client.events(row.runId)) for (const id of namedBy(event)) ids.add(id); });
     const bad: { sha256: string; how: string }[] = [];
     for (const sha256 of [...ids].slice(-MOST_ARTIFACTS)) {
       const how = await store.verify(sha256);

@@ -14,7 +14,9 @@ export const versions: Check = async (place) => {
   if (!await place.hasStores()) return [];
   const refused = (await outlooks(place)).filter(({ verdict }) => verdict === 'refused');
   if (refused.length === 0) return ok('versions', 'this build can go on with every open run');
-  return refused.slice(0, MOST).flatMap(({ runId, why }) => wrong(`run ${runId}`, `this build leaves it alone: ${why}`, 'start a worker of the build that wrote it (`npx longhaul migrate --dry-run` names every such run); nothing was touched'));
+  return refused.slice(0, MOST).flatMap(({ runId, why, damaged }) => (damaged
+    ? wrong(`run ${runId}`, why, `npx longhaul replay ${runId} names what does not fit`)
+    : wrong(`run ${runId}`, `this build leaves it alone: ${why}`, 'start a worker of the build that wrote it (`npx longhaul migrate --dry-run` names every such run); nothing was touched')));
 };
 
 /** Is there a worker for every version that open runs are pinned to? */

@@ -26,7 +26,18 @@ export function* headOf(runId: string): Steps<{ epoch: number; version: number; 
   return { epoch: run.epoch, version: last?.seq ?? 0, executionId: last?.execution_id ?? null };
 }
 
-/** Events after a version, oldest first, bounded by number and bytes. */
+const PUT_BACK = 'Stop the workers, put the database back from a copy, then go on with `npx longhaul runs restore';
+
+/** A stored event. Throws StoreError `corrupt`, which names it. */
+function eventIn(runId: string, seq: number, body: string): RunEvent {
+  try {
+    return JSON.parse(body) as RunEvent;
+  } catch {
+    throw new StoreError('corrupt', `Event ${seq} of run ${runId} is damaged in the database. ${PUT_BACK} ${runId}\`.`);
+  }
+}
+
+/** Events after a version, oldest first, bounded by number and bytes. Throws StoreError `corrupt` where one is missing between others. */
 export function* pageOf(runId: string, after: number, limit = 10_000): Steps<{ events: RunEvent[]; more: boolean }> {
   const events: RunEvent[] = [];
   let bytes = 0;
@@ -35,7 +46,8 @@ export function* pageOf(runId: string, after: number, limit = 10_000): Steps<{ e
     for (const { seq, body } of rows) {
       bytes += Buffer.byteLength(body);
       if (events.length >= limit || (events.length > 0 && bytes > TAIL_BYTES)) return { events, more: true };
-      events.push(JSON.parse(body) as RunEvent);
+      if (seq !== next + 1) throw new StoreError('corrupt', `Run ${runId} has no event ${next + 1} in the database, and one ${seq}: events are missing. ${PUT_BACK} ${runId}\`.`);
+      events.push(eventIn(runId, seq, body));
       next = seq;
     }
     if (rows.length < 64) return { events, more: false };
@@ -44,8 +56,8 @@ export function* pageOf(runId: string, after: number, limit = 10_000): Steps<{ e
 
 /** The event that an idempotency key stands on. */
 export function* byKey(runId: string, key: string): Steps<RunEvent | null> {
-  const found = yield* one<{ body: string }>('SELECT body FROM event WHERE run_id = ? AND idempotency_key = ?', runId, key);
-  return found === null ? null : JSON.parse(found.body) as RunEvent;
+  const found = yield* one<{ seq: number; body: string }>('SELECT seq, body FROM event WHERE run_id = ? AND idempotency_key = ?', runId, key);
+  return found === null ? null : eventIn(runId, found.seq, found.body);
 }
 
 /** Rows of runs, the newest accepted first; `before` is the last run id of the page before. */
@@ -84,18 +96,18 @@ export function* runOfWait(waitId: string): Steps<string | null> {
 /** Looks at the events that name the artifact at all; the row at position 0 is the run's input. */
 export function* refersTo(runId: string, sha256: string): Steps<boolean> {
   if ((yield* one('SELECT 1 AS yes FROM artifact_ref WHERE run_id = ? AND sha256 = ? AND seq = 0', runId, sha256)) !== null) return true;
-  const named = yield* all<{ body: string }>(
-    'SELECT body FROM artifact_ref JOIN event USING (run_id, seq) WHERE run_id = ? AND sha256 = ? ORDER BY seq', runId, sha256,
+  const named = yield* all<{ seq: number; body: string }>(
+    'SELECT seq, body FROM artifact_ref JOIN event USING (run_id, seq) WHERE run_id = ? AND sha256 = ? ORDER BY seq', runId, sha256,
   );
-  return named.some(({ body }) => artifactsVouchedBy(JSON.parse(body) as RunEvent).includes(sha256));
+  return named.some(({ seq, body }) => artifactsVouchedBy(eventIn(runId, seq, body)).includes(sha256));
 }
 
 /** Events with who wrote them, for exports. */
 export function* exportRows(runId: string, after: number, limit: number): Steps<{ event: RunEvent; epoch: number; executionId: string }[]> {
-  const rows = yield* all<{ body: string; epoch: number; execution_id: string }>(
-    'SELECT body, epoch, execution_id FROM event WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?', runId, after, limit,
+  const rows = yield* all<{ seq: number; body: string; epoch: number; execution_id: string }>(
+    'SELECT seq, body, epoch, execution_id FROM event WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?', runId, after, limit,
   );
-  return rows.map((row) => ({ event: JSON.parse(row.body) as RunEvent, epoch: row.epoch, executionId: row.execution_id }));
+  return rows.map((row) => ({ event: eventIn(runId, row.seq, row.body), epoch: row.epoch, executionId: row.execution_id }));
 }
 
 interface StoredCheckpoint { run_id: string; version: number; state_version: number; ref: string; at: number }
