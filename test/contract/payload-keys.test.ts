@@ -1,7 +1,7 @@
 // Promises of the payload keys, the codec, the failure converter and the codec server, without a Temporal server: what is written by
 // one key is read by it alone, plain stays plain, the file's manners, and who the codec server answers.
 import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync, copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -93,6 +93,25 @@ test('the file is for its owner alone, damage is told without a word of it, and 
   expect((await codec.decode([sealed!])).map(valueOf)).toEqual([1]);
   rmSync(at());
   expect((await codec.decode(await codec.encode([payload(2)]))).map(valueOf)).toEqual([2]);
+});
+
+test('keys that were made here and are gone are missed: what would go out in plain is refused, and reading goes on', async () => {
+  expect(keysHere().gone()).toBe(false);
+  expect(openEncryption({ stateDir: folder, env: {}, demanded: true, make: true }).on).toBe(true);
+  const [sealed] = await codecHere().encode([payload('mine')]);
+  renameSync(at(), `${at()}.copy`);
+  const gone = openEncryption({ stateDir: folder, env: {}, demanded: true, make: true });
+  expect([gone.on, gone.keys.gone(), existsSync(at())]).toEqual([true, true, false]);
+  const [codec] = gone.dataConverter.payloadCodecs ?? [];
+  await expect(codec!.encode([payload('mine')])).rejects.toThrow(/there is no key that does .*the file is gone; put it back from a copy, or set LONGHAUL_ENCRYPTION=off/);
+  await expect(selfTest(gone)).rejects.toThrow('the file is gone');
+  await expect(codec!.decode([sealed!])).rejects.toThrow(MissingKeyError);
+  expect((await codec!.decode([payload('in plain')])).map(valueOf)).toEqual(['in plain']);
+  expect(openEncryption({ stateDir: folder, env: { LONGHAUL_ENCRYPTION: 'off' } }).on).toBe(false);
+  renameSync(`${at()}.copy`, at());
+  expect([keysHere().gone(), (await codec!.decode([sealed!])).map(valueOf)]).toEqual([false, ['mine']]);
+  for (const { kid } of keysHere().list()) keysHere().remove(kid);
+  expect([keysHere().gone(), openEncryption({ stateDir: folder, env: {} }).on]).toEqual([false, false]);
 });
 
 test('keys from the environment: the first encrypts, each decrypts, they cannot be changed here, and they are secrets', () => {

@@ -142,6 +142,7 @@ describe('decisions and recovery', () => {
     const lost = await here.run(['approvals', 'approve', approvalId]);
     expect([lost.code, lost.stderr]).toEqual([1, expect.stringContaining('longhaul runs restore terminated')]);
     expect((await here.run(['doctor'])).stdout).toContain('npx longhaul runs restore terminated');
+    expect((await begin('terminated', 'What did the board say about refunds?')).stderr).toMatch(/Nothing runs it: its execution is terminated in Temporal.*runs restore terminated/);
     expect((await here.run(['runs', 'restore', 'terminated'])).code).toBe(0);
     expect((await here.run(['approvals', 'approve', approvalId])).code).toBe(0);
     expect(await overOf('terminated')).toMatchObject({ status: 'completed', epoch: 2 });

@@ -32,9 +32,11 @@ export function openEncryption({ stateDir, env = process.env, demanded = false, 
   if (!['', 'on', 'off'].includes(said)) throw new KeysError(`LONGHAUL_ENCRYPTION is ${JSON.stringify(said)}: set it to on or off.`);
   const keys = openPayloadKeys({ stateDir, env });
   const wanted = demanded || said === 'on';
-  if (wanted && make) keys.ensure();
-  const on = wanted || (said !== 'off' && keys.newest() !== null);
-  if (on) tryOut(keys);
+  if (wanted && make && !keys.gone()) keys.ensure();
+  // Where keys were made and are gone, reading goes on; what would be sent in plain is refused.
+  const gone = said !== 'off' && keys.gone();
+  const on = wanted || gone || (said !== 'off' && keys.newest() !== null);
+  if (on && !gone) tryOut(keys);
   return {
     on, keys,
     dataConverter: { payloadCodecs: [new EncryptionCodec(keys, on)], ...(on ? { failureConverterPath: require.resolve('./failure-converter') } : {}) },

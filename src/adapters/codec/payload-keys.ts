@@ -3,7 +3,7 @@
 // so that one id is never two keys. A change of the file counts without a restart; a file that cannot be read for a moment does not
 // take away the keys that a process has.
 import { createHash, randomBytes } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { KeysError } from '../../ports/decision-keys';
@@ -30,6 +30,8 @@ export interface PayloadKeyShown { kid: string; createdAt: number | null; encryp
 export interface PayloadKeys {
   /** Where they come from: a file's path, or the variable's name. */
   source: string;
+  /** Were keys made in this file, and is it gone? What was encrypted must not go out in plain because of that. */
+  gone(): boolean;
   /** The key that encrypts, or null where there is none. Throws KeysError when the keys cannot be read and never were. */
   newest(): PayloadKey | null;
   /** The key of an id, or null when it is not here. Throws KeysError like `newest`. */
@@ -63,15 +65,28 @@ function ofFile(at: string): PayloadKeys {
   const known = lastGood(at, ring);
   return {
     source: at,
+    gone: () => !ring.exists() && existsSync(markOf(at)) && known().length === 0,
     newest: () => newestOf(known()),
     byId: (kid) => keyOf(known().find((one) => one.kid === kid)),
     list: () => shown(ring.exists() ? ring.read() : []),
-    ensure: () => !ring.exists() && ring.first([fresh()]),
-    ...changesOf(ring),
+    ensure: () => {
+      if (ring.exists() || !ring.first([fresh()])) return false;
+      mark(at);
+      return true;
+    },
+    ...changesOf(at, ring),
   };
 }
 
-function changesOf(ring: RingFile<Kept>): Pick<PayloadKeys, 'add' | 'use' | 'take' | 'remove'> {
+/** An empty file beside the keyring, which says that there was one. */
+const markOf = (at: string): string => `${at}.made`;
+
+function mark(at: string): void {
+  mkdirSync(path.dirname(at), { recursive: true });
+  writeFileSync(markOf(at), '', { mode: 0o600 });
+}
+
+function changesOf(at: string, ring: RingFile<Kept>): Pick<PayloadKeys, 'add' | 'use' | 'take' | 'remove'> {
   /** Makes the change; answers what of the keys it came to. */
   const change = <T>(how: (keys: Kept[]) => { keys: Kept[]; answer: T }): T => {
     let answer: T | undefined;
@@ -80,6 +95,7 @@ function changesOf(ring: RingFile<Kept>): Pick<PayloadKeys, 'add' | 'use' | 'tak
       answer = changed.answer;
       return changed.keys;
     });
+    mark(at);
     return answer as T;
   };
   return {
@@ -134,7 +150,7 @@ function ofVariable(text: string): PayloadKeys {
   }).reverse();
   const fixed = (): never => { throw new KeysError(`The payload keys come from ${VARIABLE}: change that, the key that shall encrypt first, and restart.`); };
   return {
-    source: VARIABLE, newest: () => newestOf(keys), byId: (kid) => keyOf(keys.find((one) => one.kid === kid)),
+    source: VARIABLE, gone: () => false, newest: () => newestOf(keys), byId: (kid) => keyOf(keys.find((one) => one.kid === kid)),
     list: () => shown(keys).map((key) => ({ ...key, createdAt: null })), ensure: () => false, add: fixed, use: fixed, take: fixed, remove: fixed,
   };
 }

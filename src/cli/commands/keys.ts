@@ -25,6 +25,7 @@ async function list(place: Place, options: CommonOptions): Promise<void> {
   if (options.json) return [...all, ...[...missing].map(([kid, runs]) => ({ kid, missing: true, runs }))].forEach((key) => json(key));
   const back = `${command('longhaul keys import COPY')} puts a copy of them back, and the runs go on`;
   if (all.length === 0 && missing.size > 0) say(`There are no payload keys here (${keys.source}), and open runs need some; ${back}.`);
+  else if (all.length === 0 && keys.gone()) return say(`The payload keys that were made here are gone (${keys.source}): nothing more is sent until they are back. ${command('longhaul keys import COPY')} puts a copy of them back; LONGHAUL_ENCRYPTION=off sends in plain.`);
   else if (all.length === 0) return say(`There are no payload keys (${keys.source}): what goes through Temporal is not encrypted. ${command('longhaul keys create')} begins with it.${open === 0 ? '' : ` Were there some before: ${back}.`}`);
   table(['KEY', 'MADE', 'USE'], [
     ...all.map(({ kid, createdAt, encrypts, waits }) => [kid, createdAt === null ? '' : time(createdAt), encrypts ? 'encrypts' : waits ? 'waits' : 'decrypts']),

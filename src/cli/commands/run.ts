@@ -6,10 +6,12 @@ import { contractOf } from '../../core/keys';
 import { secretsNamed } from '../../core/rules/binding';
 import type { StepOutline } from '../../core/plan';
 import { parsePlan } from '../../core/rules/planning';
+import type { RunRow } from '../../core/row';
 import type { RunSpec } from '../../core/run';
 import type { StartAnswer } from '../../client/types';
 import type { ResolvedAgent } from '../../adapters/config/resolve';
 import { act } from '../act';
+import { executionsOf, lostWords, restoreCommand } from '../executions';
 import { EXIT, EXIT_HELP, Stop } from '../exit';
 import { follow } from '../follow';
 import { actorOf, budgetOf, jsonOf, reaching, type CommonOptions } from '../options';
@@ -34,6 +36,7 @@ async function run(place: Place, name: string, options: RunOptions): Promise<num
   const answer = await client.start({ runId: options.runId, agent: name, input, plan, budget, owner, title: agent.title(spec) });
   const runId = accepted(answer, options);
   if (!options.watch) {
+    if (answer.kind === 'known') await tellLost(place, answer.row);
     await workerNote(place);
     return EXIT.done;
   }
@@ -55,6 +58,12 @@ function accepted(answer: StartAnswer, options: RunOptions): string {
     say(kind === 'started' ? `Accepted. Follow it with ${command(`longhaul runs watch ${runId}`)}` : `This run was accepted before with this same input; it is ${row.status}: ${row.detail}`);
   }
   return runId;
+}
+
+/** A run that was accepted before may have lost its execution since; asked for again it does not go on by itself. */
+async function tellLost(place: Place, row: RunRow): Promise<void> {
+  const lost = lostWords(row, (await executionsOf(place, [row])).get(row.runId));
+  if (lost !== null) say(`Nothing runs it: its execution is ${lost}. ${command(restoreCommand(row.runId))} goes on with it.`);
 }
 
 /** The agent by name, with what it would be pinned with. */
