@@ -1,7 +1,6 @@
 // Decisions as they are sent: each has an id made of what it says and who says it, so that the same decision again is the same
 // message; it counts once and hears the same answer, also after the run has closed. One that met an earlier one: the same again is
 // fine, another was not taken, and its sender must hear so. The journal alone says what was decided.
-import { readToken } from '../adapters/keys/token';
 import type { LonghaulClient } from '../client/client';
 import type { Delivery } from '../client/types';
 import { canonical, digestOf, type Json } from '../core/canonical';
@@ -14,7 +13,7 @@ import type { Place } from './place';
 
 /** Sends a decision under the id that belongs to it; `about` stands before what is said of it. */
 export async function decide(place: Place, runId: string, body: MessageBody, options: DeciderOptions, about?: string): Promise<number> {
-  const { token, actor } = senderOf(options);
+  const { token, actor } = await senderOf(options);
   const messageId = options.messageId ?? `cli-${digestOf({ body: body as unknown as Json, by: actor.id, ...(token === undefined ? {} : { token: digestOf(token) }) }).slice(0, 32)}`;
   const client = await place.client();
   const delivery = await client.message(runId, body, { actor, messageId, ...(token === undefined ? {} : { token }) });
@@ -22,10 +21,12 @@ export async function decide(place: Place, runId: string, body: MessageBody, opt
 }
 
 /** Who sends: with a token, the person whom it names, unless another name is given; then the run will say that they differ. */
-function senderOf(options: DeciderOptions): { actor: Actor; token?: string } {
+async function senderOf(options: DeciderOptions): Promise<{ actor: Actor; token?: string }> {
   const actor = actorOf(options);
   if (options.token === undefined) return { actor };
   const token = textOf('--token', `@${options.token}`).trim();
+  // Loaded where a token is: every command line would pay for the schema library.
+  const { readToken } = await import('../adapters/keys/token');
   const sub = options.as ?? options.by ?? readToken(token)?.claims.sub ?? actor.id;
   return { token, actor: { ...actor, id: sub, assurance: 'token' } };
 }

@@ -2,7 +2,7 @@
 // workflow code. One that is pinned to a version of a deployment is let be: its history ends on the build that it began with.
 // Where no server answers nothing is replayed, and nothing is said of it. Reads only.
 import type { History } from '../adapters/temporal/history-file';
-import { replayHistories, type NamedHistory } from '../adapters/temporal/replay-histories';
+import type { NamedHistory } from '../adapters/temporal/replay-histories';
 import { runIdOf, workflowIdOf } from '../messages';
 import type { Outlook } from './outlook';
 import type { Place } from './place';
@@ -16,7 +16,7 @@ export async function withHistories(place: Place, found: readonly Outlook[]): Pr
   const { installLogger } = await import('../adapters/logging/logger');
   installLogger({ level: 'silent' });
   const { on, dataConverter } = await place.encryption();
-  const { workflowCode } = await import('../worker');
+  const [{ workflowCode }, { replayHistories }] = [await import('../worker'), await import('../adapters/temporal/replay-histories')];
   const faults = new Map<string, string>();
   let replayed = 0;
   for await (const { workflowId, ok, fault } of replayHistories({ ...workflowCode(on), dataConverter }, histories(place, found))) {

@@ -1,7 +1,6 @@
 // What this build would do with each open run of the state folder, found out from the journals alone: they are brought to this build's
 // event shapes and folded with its rules, and the run's pins are compared with the configuration here. Asks no server, changes nothing.
 // One entry a run; a run that this build does not know enough for is `refused`, and why.
-import { toolsByContract } from '../adapters/config/resolve';
 import { StoreError } from '../adapters/stores/store-error';
 import { isOver } from '../client/start';
 import { EVENT_SCHEMA } from '../core/events';
@@ -74,6 +73,8 @@ async function judged(place: Place, state: State): Promise<Pick<Outlook, 'verdic
 
 /** Tools that it still needs in a major version that the configuration here lacks, and pinned texts that the store lacks. */
 async function missingHere(place: Place, state: State): Promise<string[]> {
+  // Loaded when a run is judged: every command line would pay for the schema library.
+  const { toolsByContract } = await import('../adapters/config/resolve');
   const here = toolsByContract((await place.config()).config);
   const tools = toolsAhead(state).map(({ name, version }) => contractOf(name, version)).filter((contract) => !here.has(contract)).map((contract) => `the tool ${contract}`);
   const { artifacts } = await place.stores({ mustExist: false });

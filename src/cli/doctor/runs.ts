@@ -2,7 +2,6 @@
 // or activities fail again and again, that need a tool which the configuration lacks, or an artifact that is missing.
 // Each with the next command. Changes nothing.
 import path from 'node:path';
-import { toolsByContract } from '../../adapters/config/resolve';
 import type { ExecutionView } from '../../client/execution';
 import type { LonghaulClient } from '../../client/client';
 import { isOver } from '../../client/start';
@@ -79,6 +78,7 @@ export const tools: Check = async (place) => {
   const open = await openRuns(place);
   if (open.length === 0) return [];
   const { config, file } = await place.config();
+  const { toolsByContract } = await import('../../adapters/config/resolve');
   const here = toolsByContract(config);
   const client = await place.client();
   const found: Finding[] = [];
