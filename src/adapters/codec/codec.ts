@@ -38,7 +38,7 @@ export class EncryptionCodec implements PayloadCodec {
   async encode(payloads: Payload[]): Promise<Payload[]> {
     if (!this.encrypts || payloads.length === 0) return payloads;
     const key = this.keys.newest();
-    if (!key) throw new KeysError(`Payloads are to be encrypted, and there is no key that does (${this.keys.source}): ${this.keys.gone() ? 'the file is gone; put it back from a copy, or set LONGHAUL_ENCRYPTION=off to send in plain from now on.' : 'make one with \`npx longhaul keys create\`.'}`);
+    if (!key) throw new KeysError(`Payloads are to be encrypted, and there is no key that does (${this.keys.source}): ${this.keys.gone() ? 'the file is gone; put it back from a copy, or set LONGHAUL_ENCRYPTION=off to send in plain from now on.' : 'make one with `npx longhaul keys create`.'}`);
     return payloads.map((payload) => encrypted(payload, key));
   }
 
