@@ -17,6 +17,7 @@ module.exports = {
   testMatch: ['<rootDir>/test/{core,crash,replay,contract,workflow,e2e,house,cluster,upgrade,disaster}/**/*.test.ts'],
   transform: { '^.+\\.(ts|mts|mjs|js)$': ['@swc/jest', swc] },
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
+  testSequencer: '<rootDir>/scripts/jest/sequencer.js',
   setupFilesAfterEnv: ['<rootDir>/scripts/jest/limits.js'],
   moduleNameMapper: { '^longhaul$': '<rootDir>/src/index.ts', '^longhaul/testing$': '<rootDir>/src/testing/index.ts' },
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json', 'node'],

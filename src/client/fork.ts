@@ -14,6 +14,7 @@ import type { ForkDoubt, RunSpec } from '../core/run';
 import type { RunRow } from '../core/row';
 import { budgetLeft } from '../core/rules/budgets';
 import type { State } from '../core/state';
+import { tryEncoding } from './payloads';
 import { eventsOf, rowOf } from './reads';
 import { acceptedRow, beginExecution, faultOfStart, isOver, knownElsewhere, otherInput, readSpec, startedElsewhere, storeSpec, takenByPurged } from './start';
 import type { Temporal } from './temporal';
@@ -36,6 +37,7 @@ export async function forkRun(stores: ClientStores, temporal: () => Promise<Temp
   if ('why' in stands) return refused(stands.why);
 
   const server = await temporal();
+  await tryEncoding(server.client);
   const purged = await stores.journal.purged(id);
   if (purged) return refused(takenByPurged(purged));
   if (request.runId !== undefined && await startedElsewhere(stores, server, id)) return refused(knownElsewhere(id));

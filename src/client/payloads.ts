@@ -1,5 +1,5 @@
 // What stands in Temporal's history, read back through the client's own data converter: values, sentences of failures, and the ids
-// of the keys that it needs. Nothing here writes. A payload whose key is not here is told apart from one that cannot be read.
+// of the keys that it needs; and whether something could be written. Nothing here writes. A payload whose key is not here is told apart from one that cannot be read.
 import type { Client } from '@temporalio/client';
 import type { Payload, ProtoFailure } from '@temporalio/common';
 
@@ -17,6 +17,11 @@ export async function readPayload(client: Client, payload: Payload | null | unde
     const { name, kid } = error as { name?: string; kid?: unknown };
     return name === 'MissingKeyError' && typeof kid === 'string' ? { missing: kid } : null;
   }
+}
+
+/** Throws what the codec throws where nothing can be encoded here, before anything is promised. */
+export async function tryEncoding(client: Client): Promise<void> {
+  for (const codec of client.options.loadedDataConverter.payloadCodecs) await codec.encode([{ metadata: {}, data: new Uint8Array() }]);
 }
 
 /** The sentence of a failure that stands in Temporal, decoded where it is encoded. */

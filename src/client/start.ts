@@ -11,6 +11,7 @@ import { differencesOf, inputDigestOf, type Difference } from '../core/spec';
 import { workflowIdOf, WORKFLOW_TYPE } from '../messages';
 import type { PurgedRow } from '../ports/journal';
 import { secretIn } from '../ports/redaction';
+import { tryEncoding } from './payloads';
 import { isAlreadyStarted, isNotFound, type Temporal } from './temporal';
 import type { ClientStores, StartAnswer, StartRequest } from './types';
 
@@ -21,12 +22,13 @@ export async function startRun(stores: ClientStores, temporal: () => Promise<Tem
   const fault = faultOfStart(runId, request);
   if (fault) return { kind: 'refused', why: fault };
   const spec: RunSpec = { v: 1, agent: request.agent, input: request.input ?? null, plan: request.plan ?? null, budget: request.budget ?? {}, owner: request.owner, ...(request.parent ? { parent: request.parent } : {}) };
-  // A server that is away is told before the run is accepted; a run that is known already needs none to be told.
+  // A server that is away, or a key, is told before the run is accepted; a run that is known already needs none to be told.
   let queue: string | null = null;
   if (!(await stores.journal.row(runId))) {
     const purged = await stores.journal.purged(runId);
     if (purged) return { kind: 'refused', why: takenByPurged(purged) };
     const server = await temporal();
+    await tryEncoding(server.client);
     queue = server.taskQueue;
     if (request.runId !== undefined && await startedElsewhere(stores, server, runId)) return { kind: 'refused', why: knownElsewhere(runId) };
   }

@@ -2,7 +2,7 @@
 // keys change while runs wait; a key that is missing holds a run up and loses nothing; what was written in plain stays readable;
 // and the codec server reads a real history for the Web UI.
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from '@temporalio/client';
@@ -186,6 +186,11 @@ test('R10.9 a key is missing at the worker alone, which has another or none at a
   for (const runId of runs) await says(new RegExp(`missing key: the payload key ${newest()} is missing[^]*next +npx longhaul keys import COPY where the worker runs`), 'runs', 'show', runId);
   expect(await longhaul('runs', 'restore', runs[0] ?? '')).toMatchObject({ code: 1, stderr: expect.stringMatching(new RegExp(`payload key ${newest()}, which is not here, or not where its worker runs`)) });
   for (const worker of lacking) await worker.kill();
+  // Where the keyring itself is gone nothing is sent in plain, and no run is accepted that could not begin.
+  rmSync(path.join(elsewhere, 'payload-keys.json'));
+  const keyless = createClient({ stores: rig.stores, connection: rig.client.connection, taskQueue: 'rig', encryption: openEncryption({ stateDir: elsewhere }) });
+  await expect(keyless.start({ agent: 'tester', runId: 'refused', plan: asking as never, owner: ANN })).rejects.toThrow(/the file is gone; put it back from a copy/);
+  expect(await rig.stores.journal.row('refused')).toBeNull();
   for (const taskQueue of ['elsewhere', 'nowhere']) await rig.worker({ taskQueue });
   for (const runId of runs) expect([(await rig.end(runId)).status, rig.effects(runId).length]).toEqual(['COMPLETED', 1]);
 }, 180_000);

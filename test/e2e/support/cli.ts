@@ -153,9 +153,12 @@ function identities(stateDir: string): ProcessIdentity[] {
 /** Asks until the answer is no longer undefined; fails with the sentence after `ms`. */
 export async function until<T>(sentence: string, ask: () => Promise<T | undefined> | T | undefined, ms = 60_000): Promise<T> {
   for (const deadline = Date.now() + ms; Date.now() < deadline;) {
+    const asked = Date.now();
     const answer = await ask();
     if (answer !== undefined) return answer;
-    await new Promise((resolve) => { setTimeout(resolve, 250); });
+    // A command that is asked again and again would take the processor from what it asks about.
+    const took = Date.now() - asked;
+    await new Promise((resolve) => { setTimeout(resolve, Math.max(100, 1.5 * took)); });
   }
   throw new Error(`waited ${ms / 1000} s in vain: ${sentence}`);
 }
