@@ -27,7 +27,7 @@ const rooms = {
   },
   activities: {
     at: room('activities'),
-    to: [room('activities'), room('core'), room('ports'), pkg('@temporalio/activity'), pkg('@temporalio/common'), pkg('zod')],
+    to: [room('activities'), room('core'), room('ports'), pkg('@temporalio/activity'), pkg('@temporalio/common'), pkg('lru-cache'), pkg('zod')],
   },
   adapters: { at: room('adapters'), to: [room('adapters'), file('config'), room('ports'), room('core'), anyPackage], node: true },
   client: {

@@ -9,7 +9,8 @@ import type { ToolDefinition } from '../ports/tool';
 import type { CallArgs } from '../core/world';
 import { ArtifactError, type ArtifactsPort } from '../ports/artifacts';
 import { failureOf } from './failures';
-import { loadMember, readJson } from './outputs';
+import { loadMember, memberOf, readJson } from './outputs';
+import { readRequest } from './requests';
 import { schemaReasons } from './schema-reasons';
 
 /** The arguments as they are digested, stored and shown: references and names of secrets in place of bytes. */
@@ -35,7 +36,7 @@ export async function editedArgs(artifacts: ArtifactsPort, call: CallArgs, known
 }
 
 async function writtenArgs(artifacts: ArtifactsPort, { args, argsRef, at }: CallArgs): Promise<Json> {
-  if (argsRef) return at && at.length > 0 ? loadMember(artifacts, argsRef, at) : readJson(artifacts, argsRef);
+  if (argsRef) return at && at.length > 0 ? memberOf(await readRequest(artifacts, argsRef), argsRef, at) : readJson(artifacts, argsRef);
   return args ?? {};
 }
 

@@ -25,7 +25,12 @@ export async function loadOutput(artifacts: ArtifactsPort, output: Output): Prom
 
 /** The member at `path` of an artifact's JSON; throws one sentence when there is none. */
 export async function loadMember(artifacts: ArtifactsPort, ref: ArtifactRef, path: string[]): Promise<Json> {
-  const found = memberAt(await readJson(artifacts, ref), path);
+  return memberOf(await readJson(artifacts, ref), ref, path);
+}
+
+/** The member at `path` of the JSON of an artifact; throws one sentence when there is none. */
+export function memberOf(json: Json, ref: Pick<ArtifactRef, 'sha256'>, path: string[]): Json {
+  const found = memberAt(json, path);
   if (found === undefined) throw new Error(`Artifact ${ref.sha256.slice(0, 12)} has no member ${path.join('.')}.`);
   return found;
 }

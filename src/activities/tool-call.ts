@@ -9,13 +9,13 @@ import type { ToolCall, ToolDefinition } from '../ports/tool';
 import type { HandsDeps } from './deps';
 import { failureOf, oneLine } from './failures';
 import { learnSecrets } from './guard';
-import { readJson } from './outputs';
+import { readRequest } from './requests';
 
 export interface CallAbout { runId: string; callId: string; attempt: number; key: string; inputRef: Pick<ArtifactRef, 'sha256'>; resourceVersion: string | null; carved?: Budget; signal: AbortSignal }
 
 export async function toolCallOf(deps: HandsDeps, about: CallAbout): Promise<ToolCall> {
   const { inputRef, ...rest } = about;
-  const spec = await readJson(deps.artifacts, inputRef) as { input?: Json };
+  const spec = await readRequest(deps.artifacts, inputRef) as { input?: Json };
   // Also after a restart of this worker: what the tool is about to say may hold any of them.
   learnSecrets(spec, deps.secret);
   const names = { runId: about.runId, callId: about.callId, attempt: about.attempt };

@@ -25,8 +25,8 @@ async function begunWith(runId: string): Promise<RunInput[]> {
   }));
 }
 
-async function park(): Promise<string> {
-  const runId = await rig.run({ plan: PARKED });
+async function park(taskQueue?: string): Promise<string> {
+  const runId = await rig.run({ plan: PARKED, ...(taskQueue ? { taskQueue } : {}) });
   await rig.until(runId, (state) => Object.keys(state.questions)[0]);
   return runId;
 }
@@ -66,8 +66,9 @@ test('400 Updates from 16 senders: each is answered and counted once, over sever
 const EACH = process.env.LONGHAUL_EXHAUSTIVE ? 600 : 150;
 
 test('messages of five clients as fast as they are taken: every one counts once, over many generations, and the run stays awake', async () => {
-  const runId = await park();
-  const clients = Array.from({ length: 5 }, () => createClient({ stores: rig.stores, connection: rig.client.connection, taskQueue: 'rig' }));
+  await rig.worker({ taskQueue: 'storm', limits: { softEvents: LIMITS.softEvents } });
+  const runId = await park('storm');
+  const clients = Array.from({ length: 5 }, () => createClient({ stores: rig.stores, connection: rig.client.connection, taskQueue: 'storm' }));
   const began = Date.now();
   const answers = await Promise.all(clients.flatMap((client, c) => Array.from({ length: EACH }, (_, n) =>
     client.message(runId, { kind: 'note', text: { value: n } }, { actor: { ...ANN, id: `client-${c}` }, messageId: `c${c}-${n}` }))));
