@@ -1,6 +1,7 @@
 // The door for callbacks over HTTP, with a client that says what it was told: what is taken, what is refused before anything is
 // read, and how what became of an event is said in numbers.
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { openCallbackDoor, type CallbackDoor } from '../../src/cli/callback-door';
 import { ClientError, type Delivery } from '../../src/client/types';
 import type { MessageAnswer } from '../../src/core/message';
@@ -24,7 +25,8 @@ function send({ path = '/callbacks/cb-1', method = 'POST', headers = {}, body = 
       answer.on('data', (part: Buffer) => { text += part.toString('utf8'); }).on('end', () => resolve({ status: answer.statusCode ?? 0, body: JSON.parse(text) as { kind: string; text: string }, headers: answer.headers }));
     });
     asked.once('error', reject);
-    asked.end(body);
+    // As bytes: with a text, Node would write the headers in its encoding too.
+    asked.end(Buffer.from(body));
   });
 }
 
@@ -34,6 +36,20 @@ test('an event is handed on with its id, its item and its payload, from nobody w
   await send({ headers: { 'longhaul-event-id': '', 'webhook-id': 'w1' }, body: '7' });
   expect(told[1]).toMatchObject({ eventId: 'w1', payload: 7 });
 });
+
+test('I12 an id in UTF-8 is the same event here as at any other door', async () => {
+  const bytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
+  expect((await send({ headers: { 'longhaul-event-id': bytes('Lieferung–7 漢'), 'longhaul-item': bytes('é') } })).status).toBe(200);
+  expect(told).toMatchObject([{ eventId: 'Lieferung–7 漢', item: 'é' }]);
+});
+
+test('a request that does not come whole is given up in the time that it has', async () => {
+  const began = Date.now();
+  const socket = connect(door.port, '127.0.0.1');
+  socket.resume().write(`POST /callbacks/cb-1 HTTP/1.1\r\nhost: 127.0.0.1:${door.port}\r\ncontent-type: application/json\r\nlonghaul-event-id: e1\r\ncontent-length: 9\r\n\r\n{`);
+  await new Promise((resolve) => { socket.once('close', resolve).once('error', resolve); });
+  expect([Date.now() - began < 20_000, told]).toEqual([true, []]);
+}, 60_000);
 
 test.each<[MessageAnswer['kind'], number]>([['done', 200], ['counted', 200], ['closed', 410], ['unknown', 404], ['refused', 409], ['already-decided', 409]])('an event that is %s is answered with %d', async (kind, status) => {
   answers = known(kind);
@@ -60,6 +76,8 @@ const REFUSED: [string, Sent, number][] = [
   ['a body that does not say that it is JSON', { headers: { 'content-type': 'text/plain' } }, 415], ['a body that is none', { body: '{' }, 400],
   ['no event id', { headers: { 'longhaul-event-id': '' } }, 400], ['a long event id', { headers: { 'longhaul-event-id': 'x'.repeat(201) } }, 400],
   ['another place', { path: '/' }, 404], ['a path in an id', { path: '/callbacks/..%2f..%2fetc' }, 404], ['a body that is too large', { body: JSON.stringify('x'.repeat(70_000)) }, 413],
+  ['a target that is no address', { path: '//' }, 404], ['a number that cannot be kept', { body: '{"amount":1e999}' }, 400], ['a payload that is nested too deep', { body: '['.repeat(300) + ']'.repeat(300) }, 400],
+  ['a long item', { headers: { 'longhaul-item': 'x'.repeat(201) } }, 400], ['an event id that is not UTF-8', { headers: { 'longhaul-event-id': '\xe9' } }, 400], ['an item that is not UTF-8', { headers: { 'longhaul-item': '\xe9' } }, 400],
   ['a body that does not say how large it is', { headers: { 'transfer-encoding': 'chunked' }, body: JSON.stringify('x'.repeat(300_000)) }, 413],
 ];
 test.each(REFUSED)('R10.8 %s is refused with a sentence, without CORS, and nobody is told', async (_, sent, status) => {
