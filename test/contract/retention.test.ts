@@ -1,11 +1,13 @@
 // What is kept of runs and what goes: archives that need no store, purged runs whose ids stay taken, and garbage among the artifacts.
 // On the embedded stores with journals that the law has written; no server is needed for any of it.
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createClient, type LonghaulClient } from '../../src/client/client';
+import { ending } from '../../src/cli/act';
 import { Stop } from '../../src/cli/exit';
-import { archiveRun } from '../../src/cli/retention/archive';
+import { programOf } from '../../src/cli/program';
+import { archiveRun, sweepArchives } from '../../src/cli/retention/archive';
 import { judged } from '../../src/cli/retention/judge-archive';
 import { collectGarbage } from '../../src/cli/retention/garbage';
 import { purgeRun } from '../../src/cli/retention/purge';
@@ -138,6 +140,24 @@ test('an archive that lacks an artifact, or was made before the last news of an 
   await expect(archiveRun(stores, client, 'r1', out)).rejects.toThrow(/it has \d+ artifacts/);
 });
 
+test('an archive that was made by somebody who died after the purge is found by whoever asks again, and one that was only begun is removed in time', async () => {
+  await run('r1');
+  await run('r2');
+  const { archive } = await archiveRun(stores, client, 'r1', out);
+  await purgeRun(stores, client, 'r1');
+  await purgeRun(stores, client, 'r2');
+  expect(await archiveRun(stores, client, 'r1', out)).toEqual({ folder: path.join(out, 'r1'), archive, before: true });
+  await expect(archiveRun(stores, client, 'r2', out)).rejects.toThrow(/Run r2 was purged at/);
+  const [old, fresh] = ['.longhaul-partial-r2-abc', '.longhaul-partial-r3-def'].map((name) => path.join(out, name)) as [string, string];
+  for (const folder of [old, fresh]) {
+    mkdirSync(folder);
+    writeFileSync(path.join(folder, 'journal.jsonl'), '{');
+  }
+  utimesSync(old, new Date(Date.now() - 2 * DAY), new Date(Date.now() - 2 * DAY));
+  await sweepArchives(out);
+  expect(readdirSync(out).sort()).toEqual(['.longhaul-partial-r3-def', 'r1']);
+});
+
 test('a run that is open, or whose own artifact is missing, is not archived, and leaves no folder behind', async () => {
   const ref = await write('lost');
   await run('r1', { output: { ref } });
@@ -163,7 +183,28 @@ test('R4.2 a purged run is told apart from one that never was, and its id and so
 test('a child is kept as long as its parent is open, which reads how it ended', async () => {
   await run('above', { open: true });
   await run('below', { parent: { runId: 'above', callId: 'c1', callbackId: 'cb', depth: 1 } });
-  expect(await purgeRun(stores, client, 'below')).toMatchObject({ kind: 'refused', why: expect.stringMatching(/started by run above, which is running/) });
+  expect(await purgeRun(stores, client, 'below')).toMatchObject({ kind: 'held', why: expect.stringMatching(/started by run above, which is running/) });
+});
+
+test('of many runs, one that an open run may still read is kept, which is no error; asked for by its name it is one', async () => {
+  await run('above', { open: true });
+  await run('below', { parent: { runId: 'above', callId: 'c1', callbackId: 'cb', depth: 1 }, ago: DAY });
+  await run('other', { ago: DAY });
+  const said: string[] = [];
+  const spies = [jest.spyOn(process.stdout, 'write'), jest.spyOn(process.stderr, 'write')].map((spy) => spy.mockImplementation((text) => said.push(String(text)) > 0));
+  const codeOf = async (...words: string[]): Promise<number> => {
+    await programOf('0').parseAsync(['node', 'longhaul', 'runs', ...words, '--state-dir', String(under.elsewhere!.argument)]);
+    return ending.code;
+  };
+  try {
+    expect(await codeOf('archive', '--older-than', '1h', '--out', out, '--purge')).toBe(0);
+    expect(await codeOf('purge', '--older-than', '1h')).toBe(0);
+    expect(await codeOf('purge', 'below')).toBe(1);
+  } finally {
+    spies.forEach((spy) => spy.mockRestore());
+  }
+  expect(said.join('')).toMatch(/started by run above(?:.|\n)*2 runs archived and read back\.\n(?:.|\n)*0 runs purged, 1 kept for open runs\.\n/);
+  expect([await stores.journal.row('other'), (await stores.journal.row('below'))?.status]).toEqual([null, 'completed']);
 });
 
 describe('garbage', () => {

@@ -2,14 +2,15 @@
 // anything is removed; every removal says what it removed, and with --dry-run what it would.
 import type { Command } from 'commander';
 import type { RunRow } from '../../core/row';
+import { ClientError } from '../../client/types';
 import { act } from '../act';
 import { EXIT, Stop } from '../exit';
 import { durationOf, reaching, reading, type CommonOptions } from '../options';
 import type { Place } from '../place';
 import { count, data, distance, json, say } from '../print';
-import { archiveRun } from '../retention/archive';
+import { archiveRun, sweepArchives } from '../retention/archive';
 import { collectGarbage } from '../retention/garbage';
-import { purgeRun } from '../retention/purge';
+import { purgeRun, type Purged } from '../retention/purge';
 
 interface Chosen extends CommonOptions { olderThan?: string }
 
@@ -30,29 +31,36 @@ async function chosen(place: Place, runId: string | undefined, { olderThan }: Ch
   return ids;
 }
 
+/** Of many, one that an open run may still read is kept for now, and nothing is wrong with that. */
+const isBad = (gone: Purged | null, runId: string | undefined): boolean => gone?.kind === 'refused' || (gone?.kind === 'held' && runId !== undefined);
+const keptWhy = (gone: Purged | null): string | null => (gone?.kind === 'refused' || gone?.kind === 'held' ? gone.why : null);
+
 interface ArchiveOptions extends Chosen { out: string; purge?: boolean; withDoubts?: boolean }
 
 async function archive(place: Place, runId: string | undefined, options: ArchiveOptions): Promise<number> {
   const [stores, client] = [await place.stores(), await place.client()];
   const ids = await chosen(place, runId, options);
-  let bad = 0;
+  let [bad, done] = [0, 0];
+  await sweepArchives(options.out);
   for (const id of ids) {
     const made = await archiveRun(stores, client, id, options.out).catch((error: unknown) => told(id, error, options));
     const gone = made && options.purge ? await purgeRun(stores, client, id, { withDoubts: options.withDoubts === true }) : null;
-    if (!made || gone?.kind === 'refused') bad += 1;
+    if (!made || isBad(gone, runId)) bad += 1;
     if (!made) continue;
+    done += 1;
+    const why = keptWhy(gone);
     const { folder, archive: about, before } = made;
-    if (options.json) json({ folder, ...about, before, ...(gone ? { purge: gone.kind } : {}), ...(gone?.kind === 'refused' ? { why: gone.why } : {}) });
-    else data(`${id}  ${count(about.events, 'event')}, ${count(about.artifacts, 'artifact')}, ${about.bytes} bytes in ${folder}${before ? ' (archived before)' : ''}${gone && gone.kind !== 'refused' ? '; purged here' : ''}`);
-    if (gone?.kind === 'refused' && !options.json) say(gone.why);
+    if (options.json) json({ folder, ...about, before, ...(gone ? { purge: gone.kind } : {}), ...(why === null ? {} : { why }) });
+    else data(`${id}  ${count(about.events, 'event')}, ${count(about.artifacts, 'artifact')}, ${about.bytes} bytes in ${folder}${before ? ' (archived before)' : ''}${gone && why === null ? '; purged here' : ''}`);
+    if (why !== null && !options.json) say(why);
   }
-  if (!options.json) say(ids.length === 0 ? 'No run has been over for that long.' : `${count(ids.length - bad, 'run')} archived and read back${bad > 0 ? `, ${bad} not` : ''}.`);
+  if (!options.json) say(ids.length === 0 ? 'No run has been over for that long.' : `${count(done, 'run')} archived and read back${done < ids.length ? `, ${ids.length - done} not` : ''}.`);
   return bad === 0 ? EXIT.done : EXIT.error;
 }
 
 /** One run of several that cannot be archived keeps no other from it. */
 function told(runId: string, error: unknown, { json: asJson }: CommonOptions): null {
-  if (!(error instanceof Stop)) throw error;
+  if (!(error instanceof Stop || (error instanceof ClientError && error.code === 'unknown-run'))) throw error;
   if (asJson) json({ runId, why: error.message });
   else say(error.message);
   return null;
@@ -63,7 +71,7 @@ interface PurgeOptions extends Chosen { dryRun?: boolean; withDoubts?: boolean }
 async function purge(place: Place, runId: string | undefined, options: PurgeOptions): Promise<number> {
   const [stores, client] = [await place.stores(), await place.client()];
   const ids = await chosen(place, runId, options);
-  let [gone, bad] = [0, 0];
+  let [gone, bad, held] = [0, 0, 0];
   for (const id of ids) {
     if (options.dryRun) {
       const { row } = await client.show(id);
@@ -72,15 +80,16 @@ async function purge(place: Place, runId: string | undefined, options: PurgeOpti
       continue;
     }
     const answer = await purgeRun(stores, client, id, { withDoubts: options.withDoubts === true });
-    if (answer.kind === 'refused') bad += 1;
-    else if (answer.kind !== 'already') gone += 1;
+    if (isBad(answer, runId)) bad += 1;
+    else if (answer.kind === 'held') held += 1;
+    else if (answer.kind === 'purged') gone += 1;
     if (options.json) json({ runId: id, ...answer });
-    else if (answer.kind === 'refused') say(answer.why);
+    else if (answer.kind === 'refused' || answer.kind === 'held') say(answer.why);
     else data(`${id}  ${answer.kind === 'already' ? 'was purged before' : `${count(answer.purged.events, 'event')} purged`}${answer.purged.doubts.length > 0 ? `; left in the ledger: ${answer.purged.doubts.join(', ')}` : ''}`);
   }
   if (options.json) return bad === 0 ? EXIT.done : EXIT.error;
   if (options.dryRun) say(`${count(ids.length, 'run')} would be purged, as far as nothing of them is in doubt.`);
-  else say(`${count(gone, 'run')} purged${bad > 0 ? `, ${bad} not` : ''}.${gone > 0 ? ' Their artifacts stay until npx longhaul artifacts gc.' : ''}`);
+  else say(`${count(gone, 'run')} purged${bad > 0 ? `, ${bad} not` : ''}${held > 0 ? `, ${held} kept for open runs` : ''}.${gone > 0 ? ' Their artifacts stay until npx longhaul artifacts gc.' : ''}`);
   return bad === 0 ? EXIT.done : EXIT.error;
 }
 

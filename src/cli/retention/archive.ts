@@ -2,7 +2,7 @@
 // no store to be read. Written beside its name, read back and judged, and only then given its name: what has the name is whole.
 // Removes nothing from the store.
 import { existsSync } from 'node:fs';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { namesIn } from '../../adapters/stores/sql/journal-names';
 import type { Stores } from '../../adapters/stores/open-stores';
@@ -12,23 +12,39 @@ import { EXIT, Stop } from '../exit';
 import { ABOUT, JOURNAL, judged, LEDGER, ledgerKept, remember, differenceFrom, type Archive } from './judge-archive';
 import { reached } from './mentions';
 
+/** How the name of an archive that is being written begins, as no run's does, and age in ms from which whoever wrote it is dead. */
+const PARTIAL = '.longhaul-partial-';
+const ABANDONED_MS = 24 * 3_600_000;
+
+/** Removes archives that dead writers have left half-written: they hold what was purged since, perhaps. */
+export async function sweepArchives(into: string): Promise<void> {
+  for (const name of await readdir(into).catch(() => [])) {
+    const folder = path.join(into, name);
+    const since = name.startsWith(PARTIAL) ? await stat(folder).then(({ mtimeMs }) => Date.now() - mtimeMs, () => 0) : 0;
+    if (since > ABANDONED_MS) await rm(folder, { recursive: true, force: true });
+  }
+}
+
 /**
  * Writes and judges the archive of a run that is over; one that is there already is judged again, and counts only when it says what
  * the store would write now. Throws Stop with a sentence.
  */
 export async function archiveRun(stores: Stores, client: LonghaulClient, runId: string, into: string): Promise<{ folder: string; archive: Archive; before: boolean }> {
+  const folder = path.join(path.resolve(into), runId);
+  // Whoever archived and purged it may have died before it could say so.
+  const purged = await stores.journal.purged(runId);
+  if (purged && existsSync(folder)) return { folder, archive: await judged(folder, runId, purged.events), before: true };
   const { row } = await client.show(runId);
   if (!isOver(row)) throw new Stop(EXIT.error, `Run ${runId} is ${row.status}: only a run that is over is archived. A copy of what it has come to: npx longhaul runs export ${runId} --out FILE`);
-  const folder = path.join(path.resolve(into), runId);
   if (existsSync(folder)) {
     const archive = await judged(folder, runId, row.version);
     const differs = await differenceFrom(stores, client.export(runId), folder, archive);
     if (differs !== null) throw new Stop(EXIT.error, `The archive ${folder} is not of run ${runId} as it is in this store: ${differs}. Nothing was removed from the store; archive the run with another --out.`);
     return { folder, archive, before: true };
   }
-  const beside = `${folder}.partial-${process.pid}`;
+  await mkdir(path.dirname(folder), { recursive: true, mode: 0o700 });
+  const beside = await mkdtemp(path.join(path.dirname(folder), `${PARTIAL}${runId}-`));
   try {
-    await mkdir(beside, { recursive: true, mode: 0o700 });
     await written(stores, client, runId, beside);
     const archive = await judged(beside, runId, row.version);
     const differs = await differenceFrom(stores, client.export(runId), beside, archive);

@@ -6,13 +6,14 @@ import type { ClientStores } from '../../client/types';
 import type { RunRow } from '../../core/row';
 import type { PurgedRow } from '../../ports/journal';
 
-export type Purged = { kind: 'purged' | 'already'; purged: PurgedRow } | { kind: 'refused'; why: string };
+/** `held`: nothing is wrong with it, an open run may still read it. */
+export type Purged = { kind: 'purged' | 'already'; purged: PurgedRow } | { kind: 'refused'; why: string } | { kind: 'held'; why: string };
 
 /** `withDoubts`: also when nobody knows whether a call of it happened; such rows stay in the ledger. Throws ClientError `unknown-run`. */
 export async function purgeRun(stores: ClientStores, client: LonghaulClient, runId: string, { withDoubts = false }: { withDoubts?: boolean } = {}): Promise<Purged> {
   const row = await stores.journal.row(runId);
   const needed = row && await stillNeeded(stores, row);
-  if (needed) return { kind: 'refused', why: needed };
+  if (needed) return { kind: 'held', why: needed };
   const answer = await stores.journal.purge(runId, { force: withDoubts });
   switch (answer.kind) {
     case 'purged':
