@@ -91,7 +91,10 @@ async function render(asking: Asking, room: Room, artifacts: Bytes): Promise<Mod
   const told = new Set(transcript.turns.flatMap((turn) => turn.reasons));
   const untold = asking.rejected.filter((reason) => !told.has(reason));
   const early = [transcript.notes, ...transcript.turns.slice(0, room.droppedTurns).map((turn) => turn.notes)].flat();
-  return [...head, ...notes(room.droppedTurns > 0 || room.latestBrief ? newest(early) : early), ...blocks.flat(), ...notes(untold.length > 0 ? [refusedText(untold)] : [])];
+  const said = [...head, ...notes(room.droppedTurns > 0 || room.latestBrief ? newest(early) : early), ...blocks.flat(), ...notes(untold.length > 0 ? [refusedText(untold)] : [])];
+  const open = [...transcript.steps].flatMap(([id, end]) => (end.is === 'open' ? [id] : []));
+  if (open.length > 0) return [...said, ...notes([midwayText(open)])];
+  return said.at(-1)?.role === 'assistant' ? [...said, ...notes([OVER])] : said;
 }
 
 function systemText({ prompts }: Asking): string {
@@ -157,6 +160,11 @@ function readOnce(artifacts: Bytes): Bytes {
   };
 }
 
+/** What a planner is told that is asked while steps of its plan wait. */
+const midwayText = (open: string[]): string => `You are asked now because a person has written, while these steps are not done yet and the run can only wait: ${open.slice(0, 50).join(', ')}${open.length > 50 ? ` and ${open.length - 50} more` : ''}. \
+To leave them as they are answer with text alone; it does not end the run. To change course name the ones that are no longer wanted in "drop" of propose_plan; what replaces them is asked for anew. Do not make the calls that wait a second time.`;
+/** After a planner that has left its plan as it was: some providers take no conversation that ends with an answer. */
+const OVER = 'What the plan waited for is over; the results above are as they stand now.';
 const refusedText = (reasons: string[]): string => `Your proposal was refused: ${reasons.join(' ')}`;
 /** Old notes of people, where room is short: the newest twenty, each with its beginning. */
 const newest = (texts: string[]): string[] => texts.slice(-20).map((text) => (text.length > 500 ? `${text.slice(0, 500)}... (cut)` : text));

@@ -19,13 +19,14 @@ export const PROPOSE_PLAN: ModelToolSpec = {
     `Lays out up to ${MAX_STEPS} steps at once, each a call of one of the other tools or a question to a person.`,
     'Steps run as soon as those in dependsOn are done. In args, {"$from": "id.path.to.member"} stands for the output of another step',
     'of this proposal (by its id here) or of an earlier one (by its id as shown in results). The result of this call has the output of each step.',
+    'Steps that have not been made yet can be taken back with "drop"; then "steps" may be empty.',
   ].join(' '),
   inputSchema: {
     type: 'object', additionalProperties: false, required: ['steps'],
     properties: {
       goal: { type: 'string', description: 'The goal in a sentence, when it has changed.' },
       steps: {
-        type: 'array', minItems: 1, maxItems: MAX_STEPS,
+        type: 'array', maxItems: MAX_STEPS,
         items: {
           type: 'object', additionalProperties: false, required: ['id'],
           properties: {
@@ -39,7 +40,7 @@ export const PROPOSE_PLAN: ModelToolSpec = {
           },
         },
       },
-      drop: { type: 'array', items: { type: 'string' }, description: 'Ids of earlier steps that have not begun and are not wanted any more.' },
+      drop: { type: 'array', items: { type: 'string' }, description: 'Ids of earlier steps, as shown in results, that wait or have not begun and are not wanted any more.' },
     },
   },
 };
@@ -51,8 +52,9 @@ export type PlanRead = { error: string } | { steps: StepOutline[]; drop: string[
 export function stepsOfPlan(args: Json, prefix: string): PlanRead {
   const root = membersOf(args);
   const list = root?.['steps'];
-  if (!root || !Array.isArray(list) || list.length === 0 || list.length > MAX_STEPS) return { error: `propose_plan needs "steps": a list of 1 to ${MAX_STEPS} steps.` };
-  const { goal, drop = [] } = root;
+  const { goal, drop = [] } = root ?? {};
+  const least = Array.isArray(drop) && drop.length > 0 ? 0 : 1;
+  if (!root || !Array.isArray(list) || list.length < least || list.length > MAX_STEPS) return { error: `propose_plan needs "steps": a list of 1 to ${MAX_STEPS} steps, empty only beside "drop".` };
   if (!isTexts(drop)) return { error: '"drop" must be a list of step ids.' };
   if (goal !== undefined && (typeof goal !== 'string' || goal.length > 2_000)) return { error: '"goal" must be a text of at most 2000 characters.' };
   const fault = list.map(faultOf).find((found) => found !== null);

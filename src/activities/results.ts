@@ -18,7 +18,7 @@ export async function resultOf(end: StepEnd | undefined, detail: Detail, artifac
     case 'failed': return failedResult(end.failure, detail);
     case 'skipped': return { skipped: true, reason: end.why };
     case 'dropped': return { skipped: true, reason: 'A later proposal dropped this step.' };
-    default: return { open: true, note: 'This step has not ended yet.' };
+    default: return { open: true, note: 'Not done yet: it waits for a person, for a time, for another step or for something outside.' };
   }
 }
 

@@ -73,7 +73,7 @@ function beginModel(state: State, need: ModelNeed): Draft {
   const reserved: Usage = { calls: 1, tokens: need.maxInputTokens + need.maxOutputTokens, microUsd: mostCost(state, need), failures: 0 };
   return breach(state, reserved) ?? draft('ModelCallRequested', {
     callId: need.callId, callSeq: need.callSeq, attempt: need.attempt, purpose: need.purpose, reserved,
-    ...(need.stepId === undefined ? {} : { stepId: need.stepId }),
+    ...(need.stepId === undefined ? {} : { stepId: need.stepId }), ...(need.midway ? { midway: true as const } : {}),
   }, need.callId);
 }
 

@@ -63,13 +63,14 @@ export interface EventData {
     replanned: boolean;
   };
 
-  ModelCallRequested: { callId: string; callSeq: number; attempt: number; purpose: 'plan' | 'step'; stepId?: string; reserved: Usage };
+  ModelCallRequested: { callId: string; callSeq: number; attempt: number; purpose: 'plan' | 'step'; stepId?: string; reserved: Usage; /** The planner is asked while steps of its plan wait. */ midway?: true };
   ModelCallSucceeded: { callId: string; attempt: number; usage: Usage; output?: Output; text?: string };
   /** `final`: no further attempt at this call follows. */
   ModelCallFailed: { callId: string; attempt: number; failure: Failure; usage: Usage; final: boolean };
 
   PlanAccepted: { planVersion: number; by: string; goal: string; planRef?: ArtifactRef; add: StepOutline[]; drop: string[]; done?: PlanEnd };
-  PlanRejected: { by: string; reasons: string[] };
+  /** `again`: nothing of the answer was taken, and the planner is asked once more although steps wait. */
+  PlanRejected: { by: string; reasons: string[]; again?: true };
 
   CallPrepared: {
     callId: string; callSeq: number; stepId: string; tool: string; version: string; key: string;
@@ -130,7 +131,8 @@ export interface EventData {
   WaitSatisfied: { waitId: string; stepId: string };
   QuestionOpened: { questionId: string; stepId: string; question: string; expiresAt: number | null; onDeadline: OnDeadline; who?: string[] };
   QuestionAnswered: { questionId: string; stepId: string; answer: Output; actor: Actor; by: 'person' | 'default' };
-  QuestionExpired: { questionId: string; stepId: string };
+  /** `why`: what ended it before its time. */
+  QuestionExpired: { questionId: string; stepId: string; why?: string };
 
   FactConfirmed: { key: string; value: Json; source: string };
   ArtifactProduced: { ref: ArtifactRef; callId: string; role: string };

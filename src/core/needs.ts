@@ -7,6 +7,7 @@ import { signaturesOf } from './rules/authority';
 import { carve, isLookDue, roomForChild, startsRun } from './rules/children';
 import { termsFor } from './rules/grants';
 import { idOf, nextReminder } from './rules/reminders';
+import { hasUnheard } from './rules/steering';
 import type { ToolManifest } from './run';
 import type { CallbackState, CallState, EffectDone, State, StepState } from './state';
 import type { CallNeed, CheckpointNeed, CollectNeed, GateNeed, ModelNeed, Need, PrepareNeed, TimerNeed } from './world';
@@ -23,7 +24,7 @@ export function needsOf(state: State, now: number): Need[] {
     if (!room()) break;
     if (isReady(state, step) && (step.wakeAt ?? 0) <= now) out.push(...beginStep(state, step, now));
   }
-  if (wantsPlan(state)) out.push(planNeed(state));
+  if (wantsPlan(state, out)) out.push(planNeed(state));
   return out;
 }
 
@@ -50,10 +51,10 @@ function checkpointNeed(state: State): CheckpointNeed[] {
   return [{ kind: 'checkpoint', id: `checkpoint:t${block * CHECKPOINT_TURNS}`, begun: true, version: state.version, summary: 'checkpoint' }];
 }
 
-/** A planner by model is asked when nothing of its last plan is open any more. */
-export function wantsPlan(state: State): boolean {
-  return state.agent.planner === 'model' && !state.plan.done && state.steps.every(isSettled)
-    && !callsOf(state).some((call) => call.purpose === 'plan');
+/** A planner by model is asked when nothing of its last plan is open any more, or when people have spoken and the run can only wait. */
+function wantsPlan(state: State, others: readonly Need[]): boolean {
+  if (state.agent.planner !== 'model' || state.plan.done || callsOf(state).some((call) => call.purpose === 'plan')) return false;
+  return state.steps.every(isSettled) || (hasUnheard(state) && others.every((need) => need.kind === 'timer' || need.kind === 'checkpoint'));
 }
 
 function underWay(state: State, now: number): Need[] {
@@ -80,11 +81,11 @@ function request(state: State, call: CallState, attempt: number, begun: boolean)
   return call.kind === 'model' ? modelNeed(state, call, attempt, begun) : callNeed(state, call, attempt, begun);
 }
 
-function modelNeed(state: State, call: Pick<CallState, 'callId' | 'callSeq' | 'purpose' | 'stepId' | 'upTo'>, attempt: number, begun: boolean): ModelNeed {
+function modelNeed(state: State, call: Pick<CallState, 'callId' | 'callSeq' | 'purpose' | 'stepId' | 'upTo' | 'midway'>, attempt: number, begun: boolean): ModelNeed {
   const step = stepOf(state, call.stepId);
   return {
     kind: 'model', id: `model:${call.callId}#${attempt}`, begun, callId: call.callId, callSeq: call.callSeq, attempt,
-    purpose: call.purpose ?? 'plan', upTo: call.upTo ?? state.version, rejected: state.plan.rejected,
+    purpose: call.purpose ?? 'plan', upTo: call.upTo ?? state.version, rejected: state.plan.rejected, ...(call.midway ? { midway: true as const } : {}),
     ...(step ? { stepId: step.id, call: argsOfStep(state, step), ...(step.action.type === 'model' ? { prompt: step.action.prompt } : {}) } : {}),
     nextPlanVersion: state.plan.version + 1, maxOutputTokens: state.agent.maxOutputTokens, maxInputTokens: state.agent.maxInputTokens,
     firstContact: !state.modelReached,
@@ -93,7 +94,8 @@ function modelNeed(state: State, call: Pick<CallState, 'callId' | 'callSeq' | 'p
 }
 
 function planNeed(state: State): ModelNeed {
-  return modelNeed(state, { callId: callIdOf(state.callSeq + 1), callSeq: state.callSeq + 1, purpose: 'plan', upTo: state.version }, 1, false);
+  const midway = state.steps.every(isSettled) ? {} : { midway: true as const };
+  return modelNeed(state, { callId: callIdOf(state.callSeq + 1), callSeq: state.callSeq + 1, purpose: 'plan', upTo: state.version, ...midway }, 1, false);
 }
 
 function callNeed(state: State, call: CallState, attempt: number, begun: boolean): CallNeed {

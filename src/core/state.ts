@@ -9,7 +9,7 @@ import type { Proof } from './proof';
 import type { Actor, AgentManifest, ArtifactRef, Budget, Effect, ForkDoubt, ForkOrigin, Output, ParentLink, Pins, Usage } from './run';
 
 /** Version of the shape of State; checkpoints of another version are ignored and the run is folded from its start. */
-export const STATE_VERSION = 1;
+export const STATE_VERSION = 2;
 
 export type StepStatus = 'pending' | 'active' | 'done' | 'failed' | 'skipped';
 
@@ -84,7 +84,8 @@ export interface CallState {
   /** An earlier attempt may have taken effect: the call may be repeated under its key, never given up as not done. */
   unsure?: true;
   undoOf?: string;
-  upTo?: number;
+  /** Of a planner's call: the version that it is told of, and whether steps waited when it was asked. */
+  upTo?: number; midway?: true;
   reserved: Usage;
   requestedAt: number;
   why?: string;
@@ -151,7 +152,8 @@ export interface State {
   forked?: ForkOrigin & { effects: string[]; more: number; doubts?: ForkDoubt[] };
   title: string; owner: Actor; agent: AgentManifest; pins: Pins; seed: string;
   inputDigest: string; inputRef: ArtifactRef; ledgerIncarnation: string;
-  plan: { version: number; goal: string; done: PlanEnd | null; rejected: string[]; rejections: number; changedAt: number };
+  /** `heard`: version up to which the planner was told, absent before it is first asked; 0 where its answer was refused while steps wait. */
+  plan: { version: number; goal: string; done: PlanEnd | null; rejected: string[]; rejections: number; changedAt: number; heard?: number };
   /** In the order in which they came. */
   steps: StepState[];
   /** Steps that left the state after they were settled. */

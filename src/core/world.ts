@@ -29,6 +29,8 @@ export interface ModelNeed {
   call?: CallArgs;
   /** Journal version up to which the input is assembled, so that a retry sees the same. */
   upTo: number;
+  /** Of a planner: steps of its plan wait, and people have spoken. */
+  midway?: true;
   /** Reasons why the last proposals were refused, for the model. */
   rejected: string[];
   /** Notes from people that arrived since the last proposal stand in the journal; nothing else is needed here. */

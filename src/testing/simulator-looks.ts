@@ -5,9 +5,11 @@ import type { Failure } from '../core/failure';
 import { fold } from '../core/evolve';
 import { initialState } from '../core/initial';
 import { toolOf } from '../core/lookups';
+import type { PlanPatch } from '../core/plan';
 import type { State } from '../core/state';
 import type { CheckpointNeed, CheckpointResult, CollectNeed, CollectResult, GateEvidence, GateNeed, ModelNeed, ModelResult } from '../core/world';
 import type { Attempt, Steps } from './simulator-hands';
+import { toolStep } from './simulator-scenarios';
 import type { Stage, WorkerProcess } from './simulator-stage';
 
 export function* gate(stage: Stage, attempt: Attempt, need: GateNeed): Steps<GateEvidence> {
@@ -72,9 +74,17 @@ export function* model(stage: Stage, attempt: Attempt, need: ModelNeed): Steps<M
   if (need.purpose === 'step') return { kind: 'succeeded', usage, text: `answer to ${need.stepId ?? ''}`, output: { value: `answer to ${need.stepId ?? ''}` } };
   if (stage.fault(0.1)) return { kind: 'succeeded', usage, text: 'junk', patch: { add: [{ id: 'no such tool', title: 'x', dependsOn: ['nothing'], uses: [], action: { type: 'tool', tool: 'made-up', args: {} } }], drop: [] } };
   if (stage.fault(0.05)) return { kind: 'succeeded', usage, text: 'nothing', rejected: ['The call was cut off.'] };
+  if (need.midway) return { kind: 'succeeded', usage, text: 'as you say', patch: steered(stage, need) };
   const patch = stage.scenario.proposals[need.nextPlanVersion - 1] ?? { add: [], drop: [], done: { outcome: 'full' as const, summary: 'All done.' } };
   const rejected = stage.fault(0.1) ? ['One of the calls could not be read.'] : undefined;
   return { kind: 'succeeded', usage, text: 'a plan', patch, ...(rejected ? { rejected } : {}) };
+}
+
+/** What a planner says to a note while steps wait: words, a step less (it may be done by now), or another in its place. */
+function steered({ journal, random }: Stage, { callSeq }: ModelNeed): PlanPatch {
+  if (random.chance(0.4)) return { add: [], drop: [], done: { outcome: 'full', summary: 'It stays.' } };
+  const steps = journal.all().flatMap((event) => (event.type === 'PlanAccepted' ? event.data.add : []));
+  return { add: random.chance(0.4) ? [toolStep(`instead-${callSeq}`, random.pick(['read', 'stage', 'mail']))] : [], drop: [random.pick(steps.slice(-3)).id] };
 }
 
 /** What came by a callback, read from the journal. */

@@ -262,12 +262,16 @@ describe('the model activity', () => {
     server.push({ calls: [{ tool: 'publish', args: { text: 'x' } }] });
     const run = await start();
     const waiting = await run.go();
+    server.push({ text: 'It stays as it is.' });
     run.decide({ kind: 'note', text: { value: 'Mind the July figures.' } });
-    await run.go();
+    expect((await run.go()).plan.version).toBe(1);
+    expect(heard()).toEqual([expect.objectContaining({ open: true })]);
+    expect(asked().messages.slice(-2).map((message) => message.content)).toEqual(['Note from ann: Mind the July figures.', expect.stringMatching(/not done yet.*s1\..*answer with text alone/s)]);
     server.push({ text: 'Long. '.repeat(400) });
     run.decide({ kind: 'approve', approvalId: Object.keys(waiting.approvals)[0] ?? '' });
     const { end } = await run.go();
-    expect(asked().messages.map((message) => message.content)).toContain('Note from ann: Mind the July figures.');
+    expect(asked().messages.slice(-3).map((message) => message.content)).toEqual(['Note from ann: Mind the July figures.', 'It stays as it is.', expect.stringContaining('is over')]);
+    expect(heard()).toEqual([expect.objectContaining({ value: expect.anything() })]);
     expect(end?.result).toMatchObject({ ref: { mediaType: 'text/markdown', name: 'answer.md' } });
     expect(end?.summary.length).toBeLessThanOrEqual(300);
   });
@@ -333,6 +337,7 @@ describe('the input of a model', () => {
     const run = await start({ manifest: { maxInputTokens: 4_000 } });
     const waiting = await run.go();
     for (let i = 0; i < 40; i += 1) run.decide({ kind: 'note', text: { value: `remark ${i} ${'n'.repeat(700)}` } });
+    server.push({ text: 'Noted.' });
     await run.go();
     server.push(...Array.from({ length: 4 }, () => ({ calls: [searchFor('y'.repeat(200))] })), done);
     run.decide({ kind: 'approve', approvalId: Object.keys(waiting.approvals)[0] ?? '' });

@@ -44,7 +44,7 @@ describe('rules/planning: a proposal', () => {
     ['nothing at all', state(), patch(), /no step and does not end/],
     ['an end with new steps', state(), { add: [step('a')], drop: [], done: { outcome: 'full', summary: 'x' } }, /Step a is added although/],
     ['a drop of nothing', state(), { add: [], drop: ['gone'] }, /Step gone cannot be dropped: there is no such step/],
-    ['a drop of what has begun', state({ id: 'p', status: 'active' }), { add: [], drop: ['p'] }, /Step p cannot be dropped: it is active/],
+    ['a drop of what has begun', state({ id: 'p', status: 'active' }), { add: [], drop: ['p'] }, /Step p cannot be dropped: it is under way/],
     ['a drop of what is needed', state({ id: 'p', status: 'pending' }, { id: 'q', status: 'pending', dependsOn: ['p'] }), { add: [], drop: ['p'] }, /Step q depends on step p/],
     ['a model step without a model', { ...state(), agent: { ...agent, model: null } }, patch(step('m', { action: { type: 'model', prompt: 'sum up' } })), /Step m asks a model/],
     ['an endless wait', state(), patch(step('w', { action: { type: 'wait', forMs: 1e15 } })), /Step w has a wait/],

@@ -32,10 +32,10 @@ test('a scenario of one\'s own is played under faults', () => {
 });
 
 test('the faults are there: over some seeds every kind of recovery takes place', () => {
-  const awaited = new Set<string>(['RunRestored', 'ToolCallUnknown', 'RetryScheduled', 'HumanDecided', 'ApprovalVoided', 'ApprovalExpired', 'RunCancelled', 'RunBlocked', 'BudgetExhausted', 'QuestionExpired', 'CallEdited', 'EditRefused', 'GrantGiven', 'GrantRevoked', 'WaitReminded',
+  const awaited = new Set<string>(['RunRestored', 'ToolCallUnknown', 'RetryScheduled', 'HumanDecided', 'ApprovalVoided', 'ApprovalExpired', 'RunCancelled', 'RunBlocked', 'BudgetExhausted', 'QuestionExpired', 'CallEdited', 'EditRefused', 'GrantGiven', 'GrantRevoked', 'WaitReminded', 'a step that waited is dropped',
     ...['record', 'send', 'retry', 'wait', 'ask-person', 'stop', 'ask-again'].map((decision) => `RecoveryChecked ${decision}`)]);
   for (let seed = 1; seed <= 250 && awaited.size > 0; seed += 1) {
-    for (const event of simulate({ seed, mode: 'safety' }).events) awaited.delete(event.type === 'RecoveryChecked' ? `${event.type} ${event.data.decision}` : event.type);
+    for (const event of simulate({ seed, mode: 'safety' }).events) awaited.delete(event.type === 'RecoveryChecked' ? `${event.type} ${event.data.decision}` : event.type === 'PlanAccepted' && event.data.drop.length > 0 ? 'a step that waited is dropped' : event.type);
   }
   expect([...awaited]).toEqual([]);
 });

@@ -15,6 +15,8 @@ const root = path.join(__dirname, '..', '..');
 const one = (tool: string, args: object, more: object[] = []) => ({ goal: 'One', steps: [{ id: 'only', title: 'Only', action: { type: 'tool', tool, args } }, ...more] });
 const ASK = { id: 'ask', title: 'Ask', dependsOn: [] as string[], action: { type: 'question', question: 'Well?' } };
 
+const STEERED = 'Whom shall I tell?';
+
 /** Name, what it shows, and how it comes about; answers the run's id. */
 export interface Scene { name: string; shows: string; play: (rig: Rig) => Promise<string> }
 
@@ -22,8 +24,9 @@ const toolStep = (id: string, tool: string, args: { [key: string]: Json }, depen
 const approvalOf = (rig: Rig, runId: string, not: string[] = []) => rig.until(runId, (state) => Object.keys(state.approvals).find((id) => !not.includes(id)));
 const BOB = { actor: { ...ANN, id: 'bob' } };
 
-/** What a model of the scenes says: a plan that is refused, then two calls, then the end. */
+/** What a model of the scenes says: a plan that is refused, then two calls, then the end; or a call that people have it take back. */
 export function scripted({ messages }: { messages: { role: string; content?: unknown }[] }): { text: string } | { calls: { tool: string; args: object }[] } {
+  if (JSON.stringify(messages[1]).includes(STEERED)) return [{ calls: [{ tool: 'asked', args: { text: 'the board' } }] }, { calls: [{ tool: 'propose_plan', args: { drop: ['s1'], steps: [{ id: 'team', tool: 'asked', args: { text: 'the team' } }] } }] }][messages.filter(({ role }) => role === 'assistant').length] ?? { text: 'As you like.' };
   if (messages.at(-1)?.role !== 'tool') return { calls: [{ tool: 'no_such_tool', args: {} }, { tool: 'look', args: { text: 'first' } }] };
   return JSON.stringify(messages).includes('"second') ? { text: 'Both were read.' } : { calls: [{ tool: 'stamp', args: { text: 'second' } }] };
 }
@@ -177,6 +180,16 @@ export const SCENES: Scene[] = [
     return runId;
   } },
   { name: 'planned', shows: 'a model that names a tool which is not there, then plans', play: async (rig) => rig.run({ agent: PLANNER, plan: null, input: { question: 'What is there?' } }) },
+  { name: 'steered', shows: 'a note to a run that waits for an approval: the planner takes the call back and makes another; a second note changes nothing', play: async (rig) => {
+    const runId = await rig.run({ agent: PLANNER, plan: null, input: { question: STEERED } });
+    const first = await approvalOf(rig, runId);
+    await rig.send(runId, { kind: 'note', text: { value: 'Not the board.' } });
+    const second = await approvalOf(rig, runId, [first]);
+    await rig.send(runId, { kind: 'note', text: { value: 'Good.' } });
+    await rig.until(runId, (_, events) => events.some((event) => event.type === 'ModelCallSucceeded' && event.data.text === 'As you like.'));
+    await rig.send(runId, { kind: 'approve', approvalId: second });
+    return runId;
+  } },
 ];
 
 const killed = (rig: Rig, point: string): Promise<string> => dying(rig, point, async (taskQueue) => {

@@ -1,6 +1,6 @@
 // What a call was prepared for, and what its plan took for granted, changes while the run waits for an approval or while no worker
-// lives: nothing is sent blindly. A changed thing, tool or argument is asked for anew; a broken premise fails the step; and what a
-// step hangs on stands still while its approval is open.
+// lives: nothing is sent blindly. A changed thing, tool or argument is asked for anew; a broken premise fails the step; and a planner
+// that hears of people meanwhile changes what waits, never what is done.
 import type { Json } from '../../src/core/canonical';
 import { startChatServer, type ChatServer } from '../../src/testing/chat-server';
 import type { ChatRequest } from '../../src/testing/chat-model';
@@ -104,21 +104,40 @@ test('R10.1 arguments that change after one of two people has approved them: the
   await worker.stop();
 });
 
-test('R4.4 what a step hangs on stands still while its approval is open: a note waits for the next turn of the planner, which cannot drop what is done', async () => {
-  const steps = [{ id: 'base', tool: 'look', args: { text: 'ground' } }, { id: 'build', tool: 'asked', args: { text: { $from: 'base.text' } } }];
-  const answers: Json[] = [{ steps }, { steps: [{ id: 'other', tool: 'look', args: { text: 'x' } }], drop: ['s1-base'] }];
+/** A planner that answers its n-th question with the n-th answer, and with words once there are none. */
+async function planning(answers: (Json | string)[]): Promise<void> {
   chat = await startChatServer({ answers: ({ messages }: ChatRequest) => {
-    const args = answers[messages.filter(({ role }) => role === 'assistant').length];
-    return args !== undefined ? { calls: [{ tool: 'propose_plan', args }] } : { text: 'Done.' };
+    const answer = answers[messages.filter(({ role }) => role === 'assistant').length] ?? 'Done.';
+    return typeof answer === 'string' ? { text: answer } : { calls: [{ tool: 'propose_plan', args: answer }] };
   } });
-  const worker = await rig.worker({ taskQueue: 'planned', env: { LONGHAUL_MODEL: `openai-compatible:${chat.url}#scripted`, LONGHAUL_MODEL_PRICE: '0,0' } });
+}
+const planner = () => rig.worker({ taskQueue: 'planned', env: { LONGHAUL_MODEL: `openai-compatible:${chat?.url}#scripted`, LONGHAUL_MODEL_PRICE: '0,0' } });
+const said = (text: string) => ({ kind: 'note' as const, text: { value: text } });
+
+test('R4.4 R10.2 a note to a run that waits for an approval is read at once: what the planner drops is void and never sent, what it adds is asked for anew, what hangs on nothing new stays', async () => {
+  await planning([
+    { steps: [{ id: 'base', tool: 'look', args: { text: 'ground' } }, { id: 'build', tool: 'asked', args: { text: { $from: 'base.text' } } }, { id: 'tell', tool: 'asked', args: { text: 'the board' } }] },
+    { drop: ['s1-base'], steps: [] },
+    { drop: ['s1-tell'], steps: [{ id: 'tell', tool: 'asked', args: { text: 'the team' } }, { id: 'other', tool: 'look', args: { text: 'x' } }] },
+    'It stays as it is.',
+  ]);
+  let worker = await planner();
   const runId = await rig.run({ agent: PLANNER, plan: null, taskQueue: 'planned' });
-  const { approvalId, binding } = await approval(runId);
-  await rig.send(runId, { kind: 'note', text: { value: 'Build on something else.' } });
-  expect([chat.requests.length, (await rig.state(runId)).plan.version, binding.planVersion]).toEqual([1, 1, 1]);
-  await approve(runId, approvalId);
+  const both = () => rig.until(runId, ({ approvals }) => Object.keys(approvals).length === 2 && Object.fromEntries(Object.values(approvals).map(({ approvalId, stepId }) => [stepId, approvalId])));
+  const before = await both();
+  await worker.kill();
+  worker = await planner();
+  await rig.send(runId, said('Tell the team, not the board.'));
+  await rig.until(runId, ({ plan }) => plan.version === 2);
+  expect((await approve(runId, before['s1-tell'] ?? '')).kind).toBe('expired');
+  const open = await both();
+  expect([Object.keys(open).length, open['s1-build'], open['s1-tell']]).toEqual([2, before['s1-build'], undefined]);
+  await rig.send(runId, said('Good.'));
+  await rig.until(runId, (state, events) => Object.keys(state.calls).length === 2 && events.some((event) => event.type === 'ModelCallSucceeded' && event.data.text === 'It stays as it is.'));
+  for (const approvalId of Object.values(open)) expect((await approve(runId, approvalId)).kind).toBe('granted');
   const { state } = await rig.end(runId);
   const reasons = (await rig.events(runId)).flatMap((event) => (event.type === 'PlanRejected' ? event.data.reasons : []));
-  expect([state.end?.outcome, reasons, await voided(runId), rig.effects(runId).map(({ text }) => text)]).toEqual(['full', ['Step s1-base cannot be dropped: it is done.'], [], ['ground']]);
+  expect([state.end?.outcome, state.end?.summary, reasons]).toEqual(['full', 'Done.', ['Step s1-base cannot be dropped: it is done.']]);
+  expect([await voided(runId), rig.effects(runId).map(({ text }) => text).sort()]).toEqual([['the planner has dropped its step'], ['ground', 'the team']]);
   await worker.stop();
 });

@@ -15,9 +15,10 @@ export const modelCallRequested: Fold<'ModelCallRequested'> = (state, { data, at
     callId: data.callId, callSeq: data.callSeq, kind: 'model', phase: 'sent', purpose: data.purpose, stepId: data.stepId,
     tool: 'model', version: '1.0.0', effect: 'none', key: '', attempt: data.attempt, failures: old?.failures ?? 0, dueAt: 0,
     resourceVersion: null, planVersion: state.plan.version, approvedUntil: 0, gate: 0, absent: 0,
-    upTo: old?.upTo ?? seq - 1, reserved: data.reserved, requestedAt: at,
+    upTo: old?.upTo ?? seq - 1, reserved: data.reserved, requestedAt: at, ...(data.midway ? { midway: true as const } : {}),
   };
-  const next = { ...state, callSeq: Math.max(state.callSeq, data.callSeq), reserved: add(state.reserved, data.reserved), calls: { ...state.calls, [data.callId]: call } };
+  const plan = data.purpose === 'plan' ? { ...state.plan, heard: call.upTo } : state.plan;
+  const next = { ...state, plan, callSeq: Math.max(state.callSeq, data.callSeq), reserved: add(state.reserved, data.reserved), calls: { ...state.calls, [data.callId]: call } };
   return setStep(next, data.stepId, { status: 'active', callId: data.callId });
 };
 

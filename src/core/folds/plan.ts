@@ -7,10 +7,10 @@ import { CAPS, type Fold, closeCall, last, setStep } from './parts';
 export const planAccepted: Fold<'PlanAccepted'> = (state, { data, at }) => {
   const added: StepState[] = data.add.map((step) => ({ ...step, status: 'pending', since: data.planVersion, prepared: 0, prepareFailures: 0 }));
   const dropped = new Set(data.drop);
-  const kept = state.steps.filter((step) => !dropped.has(step.id) || step.status !== 'pending');
+  const kept = state.steps.filter((step) => !dropped.has(step.id) || isSettled(step));
   const next: State = {
     ...state,
-    plan: { version: data.planVersion, goal: data.goal || state.plan.goal, done: data.done ?? null, rejected: [], rejections: 0, changedAt: at },
+    plan: { ...state.plan, version: data.planVersion, goal: data.goal || state.plan.goal, done: data.done ?? null, rejected: [], rejections: 0, changedAt: at },
     steps: [...kept, ...added],
   };
   return trim(next);
@@ -28,7 +28,7 @@ function trim(state: State): State {
 }
 
 export const planRejected: Fold<'PlanRejected'> = (state, { data }) => ({
-  ...state, plan: { ...state.plan, rejected: last(data.reasons, CAPS.rejected), rejections: state.plan.rejections + 1 },
+  ...state, plan: { ...state.plan, rejected: last(data.reasons, CAPS.rejected), rejections: state.plan.rejections + 1, ...(data.again ? { heard: 0 } : {}) },
 });
 
 export const stepCompleted: Fold<'StepCompleted'> = (state, { data }) => {

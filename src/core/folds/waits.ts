@@ -92,6 +92,6 @@ export const questionAnswered: Fold<'QuestionAnswered'> = (state, { data, at }) 
   closeQuestion(state, data.questionId, data.stepId, 'already-decided', `Already answered by ${data.by === 'person' ? data.actor.id : 'the default'} at ${iso(at)}.`);
 
 export const questionExpired: Fold<'QuestionExpired'> = (state, { data, at }) => {
-  const next = closeQuestion(state, data.questionId, data.stepId, 'expired', `The question's time was over at ${iso(at)}.`);
+  const next = closeQuestion(state, data.questionId, data.stepId, 'expired', data.why === undefined ? `The question's time was over at ${iso(at)}.` : `The question is void: ${data.why}.`);
   return stepOf(next, data.stepId)?.status === 'active' ? setStep(next, data.stepId, { status: 'pending' }) : next;
 };

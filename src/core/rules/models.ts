@@ -13,6 +13,7 @@ import { artifactsOf } from './cancellation';
 import { CANCELLED } from './outcomes';
 import { checkPatch } from './planning';
 import { backoffMs, lookForToolMs, mayRetry } from './retries';
+import { takenBack, waitingSteps } from './steering';
 
 const MODEL_ATTEMPTS = 5;
 const MODEL_BACKOFF_MS = 1000;
@@ -27,7 +28,7 @@ export function modelReturned(state: State, callId: string, attempt: number, res
   const done = draft('ModelCallSucceeded', { callId, attempt, usage, text: result.text, ...(output ? { output } : {}) }, callId);
   if (state.cancel) return only([done]);
   if (call.purpose === 'step') return only([done, ...stepDone(call, result)]);
-  return only([done, ...proposed(state, callId, result.patch, result.rejected ?? [])]);
+  return only([done, ...proposed(state, call, result.patch, result.rejected ?? [])]);
 }
 
 /** The provider was not asked: the same request is made again later, and no attempt has failed. */
@@ -53,16 +54,21 @@ function stepDone(call: CallState, result: Extract<ModelResult, { kind: 'succeed
   return [...made, draft('StepCompleted', { stepId, output }, stepId)];
 }
 
-/** A patch becomes the plan, or goes back with reasons. Refused calls beside a good patch are told too. */
-export function proposed(state: State, by: string, patch: PlanPatch | undefined, refused: string[]): Draft[] {
-  if (!patch) return [draft('PlanRejected', { by, reasons: refused.length > 0 ? refused : ['The answer holds no step and no end.'] })];
-  const reasons = checkPatch(state, patch);
-  if (reasons.length > 0) return [draft('PlanRejected', { by, reasons: [...reasons, ...refused] })];
+/**
+ * A patch becomes the plan, or goes back with reasons. Refused calls beside a good patch are told too. A planner that was asked while steps
+ * wait and answers with words alone leaves the plan as it is; one whose answer was refused then is asked again.
+ */
+function proposed(state: State, { callId: by, midway }: CallState, patch: PlanPatch | undefined, refused: string[]): Draft[] {
+  const back = (reasons: string[]): Draft[] => [draft('PlanRejected', { by, reasons, ...(midway ? { again: true as const } : {}) })];
+  if (!patch) return back(refused.length > 0 ? refused : ['The answer holds no step and no end.']);
+  if (midway && patch.done) return [];
+  const reasons = checkPatch(state, patch, waitingSteps(state));
+  if (reasons.length > 0) return back([...reasons, ...refused]);
   const accepted = draft('PlanAccepted', {
     planVersion: state.plan.version + 1, by, goal: patch.goal ?? state.plan.goal, add: patch.add, drop: patch.drop,
     ...(patch.done ? { done: patch.done } : {}), ...(patch.planRef ? { planRef: patch.planRef } : {}),
   });
-  return refused.length > 0 ? [accepted, draft('PlanRejected', { by, reasons: refused })] : [accepted];
+  return [...takenBack(state, patch.drop), accepted, ...(refused.length > 0 ? [draft('PlanRejected', { by, reasons: refused })] : [])];
 }
 
 function failed(state: State, call: CallState, failure: Failure, usage: Usage, now: number): Draft[] {
@@ -78,6 +84,8 @@ function failed(state: State, call: CallState, failure: Failure, usage: Usage, n
     ];
   }
   const effects = callsOf(state).some(mayHaveHappened);
+  // The plan stands, and what waits goes on without it; the planner reads what people said when it is next asked.
+  if (call.midway) return [end()];
   if (failure.class === 'model-key' && !state.modelReached && !effects) return [end(), draft('RunFailed', { failure, artifacts: artifactsOf(state) })];
   if (call.purpose === 'step' && call.stepId !== undefined && failure.class !== 'model-key') return [end(), draft('StepFailed', { stepId: call.stepId, failure }, call.stepId)];
   const step = call.stepId === undefined ? [] : [call.stepId];

@@ -29,8 +29,18 @@ export const ENDED: Failure = { class: 'cancelled', code: 'cancelled', message: 
 /** Code of the failure of what was accepted and never came to a result. */
 export const NO_CALLBACK = 'no-callback';
 
-/** Callbacks that stand open are over with the run. */
-export const endCallbacks = (state: State): Draft[] => callbacksOf(state).filter(({ open }) => open)
+/** What waits of the steps that `of` names is over: approvals, questions, and what only the outside was awaited for. By default all of the run. */
+export function endWaits(state: State, why: string, of: (stepId: string | undefined) => boolean = () => true): Draft[] {
+  const inOrder = <T extends { stepId: string }>(record: Record<string, T>): T[] => Object.keys(record).sort().map((id) => record[id] as T).filter(({ stepId }) => of(stepId));
+  return [
+    ...inOrder(state.approvals).map(({ approvalId, callId }) => draft('ApprovalVoided', { approvalId, callId, why }, approvalId)),
+    ...inOrder(state.questions).map(({ questionId, stepId }) => draft('QuestionExpired', { questionId, stepId, why }, questionId)),
+    ...endCallbacks(state, of),
+  ];
+}
+
+/** Callbacks that stand open are over, of the run as a whole or of the steps that `of` names. */
+export const endCallbacks = (state: State, of: (stepId: string | undefined) => boolean = () => true): Draft[] => callbacksOf(state).filter(({ open, stepId }) => open && of(stepId))
   .map(({ callbackId, items }) => draft('CallbackExpired', { callbackId, why: 'ended', came: items.length, partial: false }, callbackId));
 
 /** A premise that the plan was made under has changed. */

@@ -11,7 +11,7 @@ import { notOpen } from './approvals';
 import { mustBeSigned } from './authority';
 import { extended } from './budgets';
 import { artifactsOf, requestCancel } from './cancellation';
-import { endCallbacks, finalFailure, NO_CALLBACK, succeeded } from './outcomes';
+import { endWaits, finalFailure, NO_CALLBACK, succeeded } from './outcomes';
 
 type Body<K extends MessageBody['kind']> = Extract<MessageBody, { kind: K }>;
 
@@ -58,13 +58,7 @@ export function settle(state: State, message: Message, body: Body<'settle'>): De
 }
 
 /** What had been asked is void once the run ends. */
-function leave(state: State): Draft[] {
-  const questions = Object.values(state.questions).sort((a, b) => (a.questionId < b.questionId ? -1 : 1))
-    .map((asked) => draft('QuestionExpired', { questionId: asked.questionId, stepId: asked.stepId }, asked.questionId));
-  const approvals = Object.values(state.approvals).sort((a, b) => (a.approvalId < b.approvalId ? -1 : 1))
-    .map((asked) => draft('ApprovalVoided', { approvalId: asked.approvalId, callId: asked.callId, why: 'the run ended' }, asked.approvalId));
-  return [...approvals, ...questions, ...endCallbacks(state)];
-}
+const leave = (state: State): Draft[] => endWaits(state, 'the run ended');
 
 function retry(state: State, message: Message, stepId: string | undefined, no: (text: string) => Decision): Decision {
   if (!state.blocked) return no('The budget is used up: extend it with `longhaul runs extend`.');
@@ -107,7 +101,7 @@ export function resume(state: State, message: Message): Decision {
 }
 
 export function note(state: State, message: Message, body: Body<'note'>): Decision {
-  const reader = state.agent.planner === 'model' ? 'Received; the planner reads it with its next step.' : 'Recorded. This run follows a declared plan, so no planner reads it.';
+  const reader = state.agent.planner === 'model' ? 'Received; the planner reads it as soon as nothing of the run is under way.' : 'Recorded. This run follows a declared plan, so no planner reads it.';
   return { events: [draft('UserMessageReceived', { messageId: message.messageId, text: body.text, actor: message.actor }, undefined, message.actor)], answer: answer('done', reader) };
 }
 

@@ -14,12 +14,12 @@ export type PlanningState = Pick<State, 'agent' | 'steps'>;
 /**
  * Reasons why the patch cannot be accepted now; empty when it can. Asks: the shape, known tools, step ids (pattern,
  * twice, taken), references to nothing, circles, more open steps than allowed, dropped steps that have begun or are
- * needed, an end together with new steps, and a patch that says nothing. Budgets are judged when calls are requested.
+ * needed (those of `waiting` may be dropped although they have), an end together with new steps, and a patch that says nothing. Budgets are judged when calls are requested.
  */
-export function checkPatch(state: PlanningState, patch: PlanPatch): string[] {
+export function checkPatch(state: PlanningState, patch: PlanPatch, waiting: ReadonlySet<string> = new Set()): string[] {
   const shape = patchShapeReasons(patch);
   if (shape.length > 0) return capReasons(shape);
-  return capReasons([...stepReasons(patch.add, knownOf(state, patch)), ...dropReasons(state, patch), ...endReasons(patch)]);
+  return capReasons([...stepReasons(patch.add, knownOf(state, patch)), ...dropReasons(state, patch, waiting), ...endReasons(patch)]);
 }
 
 function knownOf(state: PlanningState, patch: PlanPatch): Known {
@@ -34,13 +34,13 @@ function knownOf(state: PlanningState, patch: PlanPatch): Known {
   };
 }
 
-function dropReasons(state: PlanningState, patch: PlanPatch): string[] {
+function dropReasons(state: PlanningState, patch: PlanPatch, waiting: ReadonlySet<string>): string[] {
   const dropped = new Set(patch.drop);
   const byId = new Map(state.steps.map((step) => [step.id, step]));
   const reasons = [...dropped].flatMap((id) => {
     const step = byId.get(id);
     if (!step) return [`Step ${id.slice(0, 80)} cannot be dropped: there is no such step.`];
-    return step.status === 'pending' ? [] : [`Step ${id} cannot be dropped: it is ${step.status}.`];
+    return step.status === 'pending' || waiting.has(id) ? [] : [`Step ${id} cannot be dropped: it is ${step.status === 'active' ? 'under way' : step.status}.`];
   });
   const staying: StepOutline[] = [...state.steps.filter((step) => step.status === 'pending' && !dropped.has(step.id)), ...patch.add];
   for (const step of staying) {
