@@ -17,6 +17,16 @@ const RUNNER = 'src/activities/runner.ts';
 
 module.exports = [
   {
+    id: 'dropped-stays-approvable', what: 'what the planner drops can still be approved', file: 'src/core/rules/steering.ts',
+    find: 'return dropped.size === 0 ? [] : endWaits(', replace: 'return dropped.size >= 0 ? [] : endWaits(',
+    test: { file: 'test/core/steering.test.ts', name: 'R4.4 R10.2 a step that waits for its approval may be dropped: the approval is void, nothing is executed, and what replaces it is asked for anew' },
+  },
+  {
+    id: 'drops-what-was-sent', what: 'the planner may drop a call that is under way', file: 'src/core/rules/steering.ts',
+    find: "call?.phase === 'asking' && call.attempt === 0", replace: 'call !== undefined',
+    test: { file: 'test/core/steering.test.ts', name: 'R10.2 what is under way is not touched: a note waits for it, and a drop of what was sent meanwhile is refused and told' },
+  },
+  {
     id: 'look-up-skipped', what: 'the gate does not ask the outside', file: 'src/activities/gate.ts',
     find: "lookUp: settled || neverSent ? { kind: 'not-asked' } :", replace: "lookUp: settled || neverSent || deps ? { kind: 'not-asked' } :",
     test: { ...gate, name: 'a look-up that answers' },
