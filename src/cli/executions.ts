@@ -19,11 +19,13 @@ export async function executionsOf(place: Place, rows: readonly RunRow[], { whol
   if (open.length === 0) return new Map();
   const ask = async (): Promise<Map<string, ExecutionView>> => {
     const client = await place.client();
-    return new Map(await Promise.all(open.map(async ({ runId }) => {
-      const view = await client.execution(runId);
-      const missingKey = view.missingKey ?? (whole ? (await client.missingKeys(runId))[0] ?? null : null);
-      return [runId, { ...view, missingKey }] as const;
-    })));
+    const views = await Promise.all(open.map(async (row) => {
+      const view = await client.execution(row.runId);
+      if (await endedMeanwhile(place, row, view)) return [];
+      const missingKey = view.missingKey ?? (whole ? (await client.missingKeys(row.runId))[0] ?? null : null);
+      return [[row.runId, { ...view, missingKey }] as const];
+    }));
+    return new Map(views.flat());
   };
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<Map<string, ExecutionView>>((resolve) => { timer = setTimeout(() => resolve(new Map()), ASK_MS); });
@@ -32,6 +34,13 @@ export async function executionsOf(place: Place, rows: readonly RunRow[], { whol
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Has the run ended since its row was read? Temporal then says so of its execution, which is the end of every run and no loss. */
+export async function endedMeanwhile(place: Place, row: RunRow, view: ExecutionView | undefined): Promise<boolean> {
+  if (!view || !isLost(row, view)) return false;
+  const now = await (await place.stores()).journal.row(row.runId);
+  return now === null || isOver(now);
 }
 
 /** `terminated in Temporal 5 min ago`, when nothing runs an open run; null otherwise. */

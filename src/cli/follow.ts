@@ -1,6 +1,7 @@
 // Follows a run on the terminal: its events as they come, what it waits for when it stops, how it ended. Ctrl-C detaches, which
 // changes nothing for the run. Without a terminal it ends when only a person can go on, with the code for that.
 import type { LonghaulClient } from '../client/client';
+import { isOver } from '../client/start';
 import type { RunRow, WaitRow } from '../core/row';
 import { lostWords, restoreCommand } from './executions';
 import { codeOfRow, EXIT } from './exit';
@@ -45,7 +46,8 @@ export async function follow(client: LonghaulClient, runId: string, options: Fol
       say(`Detached; the run goes on. Follow it again with ${command(`longhaul runs watch ${runId} --after ${last}`)}`);
       return EXIT.done;
     }
-    const how = lost(row);
+    // What Temporal said may be older than the row: a run that is over was not lost.
+    const how = isOver(row) ? null : lost(row);
     if (how !== null) {
       say(`${runId} is ${row.status}, but nothing runs it: it is ${how}. Go on with it: ${command(restoreCommand(runId))}`);
       return EXIT.error;

@@ -88,7 +88,7 @@ export function jsonOf(option: string, text: string, deepest = DEEPEST_JSON): Js
   } catch (error) {
     if (error instanceof Stop) throw error;
     const said = error instanceof Error ? error.message : String(error);
-    throw new Stop(EXIT.usage, `${option} is not JSON (${said}); write it as '{"question":"..."}' or as @FILE.`);
+    throw new Stop(EXIT.usage, `${option} is not JSON (${said}); write it as '{"name":"value"}' or as @FILE.`);
   }
 }
 

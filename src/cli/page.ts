@@ -93,7 +93,7 @@ function planLines(state: State): string[] {
   const lines = ['', `  plan         version ${state.plan.version}${state.plan.goal ? `: ${line(state.plan.goal, 120)}` : ''}`];
   if (before > 0) lines.push(`    (${count(before, 'earlier step')})`);
   for (const step of state.steps) {
-    const why = step.failure ? pc.yellow(` ${step.failure.class}: ${line(step.failure.message, 80)}`) : '';
+    const why = step.failure ? pc.yellow(` (${step.failure.class}: ${line(step.failure.message, 80)})`) : '';
     lines.push(`    ${isSettled(step) ? pc.dim(MARKS[step.status]) : MARKS[step.status]} ${step.id}  ${line(step.title, 80)}${why}`);
   }
   return lines;

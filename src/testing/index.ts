@@ -8,6 +8,8 @@ export { agentManifest, asks, cancelled, evidence, given, GivenRun, modelSaid, p
 export type { Expected, RunOptions } from './scenario';
 export { callTo, scriptedModel } from './scripted-model';
 export type { ScriptedAnswer, ScriptedModel } from './scripted-model';
+export { startChatServer } from './chat-server';
+export type { ChatServer, ChatServerOptions, LoggedRequest, Reply } from './chat-server';
 export { crashEverywhere } from './crash-everywhere';
 export type { CrashOptions, CrashReport, CrashScenario } from './crash-everywhere';
 export type { CrashRow, CrashToolRow } from './crash-table';

@@ -1,6 +1,8 @@
 // What the command line says in words: amounts with their units, one and many, and events as lines that fit a terminal.
 import { stripVTControlCharacters } from 'node:util';
 import { amount, budgetWords, count, duration } from '../../src/cli/print';
+import { whyInVain } from '../../src/cli/commands/approvals-keys';
+import type { WaitRow } from '../../src/core/row';
 import { parsable, programOf } from '../../src/cli/program';
 import { tellEvent as tell } from '../../src/cli/tell';
 import { canonical } from '../../src/core/canonical';
@@ -74,4 +76,12 @@ test('a word that names no command is not answered with help, and one of a group
   expect([parse('nosuch', '--help'), parse('runs', 'nosuch', '-h')]).toEqual([['nosuch'], ['runs', 'nosuch']]);
   for (const kept of [['--help'], ['runs', '--help'], ['help', 'runs'], ['runs', 'show', 'restore', '--help'], ['demo', '-h']]) expect(parse(...kept)).toEqual(kept);
   expect(() => parse('restore', 'r1')).toThrow('There is no command "restore" here; did you mean npx longhaul runs restore?');
+});
+
+test('who makes a token for somebody whom the run would refuse is told so, and why', () => {
+  const wait = { kind: 'approval', waitId: 'a-1', who: ['ann', 'ben', 'cid'], not: 'cid', quorum: 2, granted: ['ben'] } as unknown as WaitRow;
+  expect(whyInVain(wait, 'ann')).toBeNull();
+  expect(whyInVain(wait, 'ben')).toMatch(/from ben: that word counts already/);
+  expect(whyInVain(wait, 'cid')).toMatch(/from cid: who asked for a run may not decide this/);
+  expect(whyInVain(wait, 'dan')).toMatch(/from dan: a-1 is for ann, ben; 2 people must approve, so far ben\.$/);
 });

@@ -48,6 +48,7 @@ test.each<[string, unknown, RegExp]>([
   ['an unknown decision', { name: 't', rules: [{ name: 'a', decision: 'maybe' }] }, /malformed at rules.0.decision/],
   ['approvers without asking', { name: 't', rules: [{ name: 'a', decision: 'allow', approvers: ['ann'] }] }, /rule a names approvers but does not ask/],
   ['a quorum that nobody can reach', { name: 't', rules: [{ name: 'a', decision: 'ask', approvers: ['ann', 'ann'], quorum: 2 }] }, /fewer people/],
+  ['a default for an approval', { name: 't', rules: [{ name: 'a', decision: 'ask', onDeadline: { then: 'continue', default: 1 } }] }, /malformed at rules.0.onDeadline: write \{ then: 'cancel-run' \| 'fail-step' \| 'ask-again' \}/],
   ['no table at all', 'allow', /malformed at its top/],
 ])('refuses %s in one sentence', (_, value, message) => {
   expect(() => tablePolicy(value)).toThrow(message);

@@ -29,7 +29,8 @@ export interface PolicyRule {
   mayGrant?: boolean;
   /** For `ask`: ms until the approval expires. */
   expiresInMs?: number;
-  onDeadline?: OnDeadline;
+  /** What happens then; left out, the run is cancelled. An approval has no default that a run could go on with. */
+  onDeadline?: Exclude<OnDeadline, { then: 'continue' }>;
 }
 
 export interface PolicyTable { name: string; rules: PolicyRule[] }
@@ -41,7 +42,7 @@ const remindEveryMs = z.number().int().min(LEAST_REMINDER_MS).optional();
 const onDeadline = z.union([
   z.strictObject({ then: z.enum(['cancel-run', 'fail-step', 'ask-again']), remindEveryMs }),
   z.strictObject({ then: z.literal('escalate'), escalateTo: z.array(z.string().min(1)).min(1), remindEveryMs }),
-]);
+], { error: `write { then: 'cancel-run' | 'fail-step' | 'ask-again' } or { then: 'escalate', escalateTo: [who] }, each with remindEveryMs (at least ${LEAST_REMINDER_MS}) where wanted` });
 
 const rule = z.strictObject({
   name: z.string().min(1).max(100),

@@ -2,11 +2,14 @@
 // data on stdout, once; a key is never printed. Where the keys are is where authority is given.
 import type { Command } from 'commander';
 import { MAY, type May } from '../../core/proof';
+import type { WaitRow } from '../../core/row';
+import { forWhom } from '../../core/waits';
 import { act } from '../act';
 import { EXIT, Stop } from '../exit';
 import { durationOf, reading, userName, type CommonOptions } from '../options';
 import type { Place } from '../place';
 import { data, json, say, table, time } from '../print';
+import { mayDecide } from './inbox';
 
 interface TokenOptions extends CommonOptions { for: string; expires: string; may?: string }
 
@@ -21,6 +24,13 @@ function usesOf(id: string, given?: string): May[] {
   return uses as May[];
 }
 
+/** Why a token for this person would be refused as things stand; null where it would not. An escalation may change that. */
+export function whyInVain(wait: WaitRow, name: string): string | null {
+  if (mayDecide(wait, name)) return null;
+  const why = wait.not === name ? 'who asked for a run may not decide this' : wait.granted?.includes(name) ? 'that word counts already' : `${wait.waitId} is for ${forWhom(wait)}`;
+  return `As things stand the run will not take it from ${name}: ${why}.`;
+}
+
 async function token(place: Place, id: string, options: TokenOptions): Promise<void> {
   const client = await place.client();
   const runId = await client.runOf(id);
@@ -31,6 +41,9 @@ async function token(place: Place, id: string, options: TokenOptions): Promise<v
   data(made);
   const use = claims.may.includes('approve') ? `npx longhaul approvals approve ${id} --token FILE` : claims.may.includes('answer') ? `npx longhaul answer ${id} TEXT --token FILE` : `npx longhaul resolve ${runId} ${id} ... --token FILE`;
   say(`Token ${claims.jti} for ${claims.sub}: ${claims.may.join(', ')} of ${claims.about}, once, until ${time(claims.exp)}. Whoever holds it decides as ${claims.sub}: hand it over privately. Used with: ${use}`);
+  const wait = (await (await place.stores()).journal.row(runId))?.waits.find(({ waitId }) => waitId === id);
+  const inVain = wait ? whyInVain(wait, claims.sub) : null;
+  if (inVain !== null) say(inVain);
 }
 
 interface KeysOptions extends CommonOptions { rotate?: boolean; remove?: string }

@@ -97,7 +97,7 @@ export function addApprovals(program: Command): void {
   reading(approvals.command('list').description('open approvals, soonest end first')).action(act(list, ([options]) => options));
   reading(approvals.command('show').argument('<id>').description('what is asked, with the preview of what would change')).action(act(show, ([, options]) => options));
   addApprovalsAct(approvals);
-  deciding(program.command('answer').argument('<question>').argument('<text>', 'text, or @FILE').description('answer a question of a run'))
+  deciding(program.command('answer').argument('<question>', 'the id of the question').argument('<text>', 'text, or @FILE').description('answer a question of a run'))
     .action(act(answer, ([, , options]) => options));
   deciding(program.command('resolve').argument('<run>').argument('<call>').description('say whether a call of unknown outcome happened'))
     .option('--happened <reference>', 'it took effect; how that is known').option('--not-happened', 'it did not; it may be sent again').option('--give-up', 'nobody knows; its step fails')

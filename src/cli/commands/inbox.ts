@@ -26,7 +26,7 @@ const ORDERS = {
 } satisfies Record<string, (a: Open, b: Open) => number>;
 
 /** Is this something that the person may decide, and has not yet? */
-const mayDecide = ({ who, not, granted = [] }: WaitRow, name: string): boolean => name !== not && !granted.includes(name) && (who.length === 0 || who.includes(name));
+export const mayDecide = ({ who, not, granted = [] }: WaitRow, name: string): boolean => name !== not && !granted.includes(name) && (who.length === 0 || who.includes(name));
 
 interface InboxOptions extends CommonOptions { sort: keyof typeof ORDERS; kind?: WaitRow['kind'][]; risk?: Effect[]; for?: string }
 

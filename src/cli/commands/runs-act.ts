@@ -49,7 +49,7 @@ export function addRunsAct(runs: Command): void {
     .action(act(message, ([, , options]) => options));
   // `--as` is the answer here, as in the hint that a blocked run prints; who answers is --by.
   reaching(runs.command('settle').argument('<run>').description('answer a blocked run: accept what is there, try again, skip a step, or fail'))
-    .addOption(new Option('--as <answer>', `what to do: ${ANSWERS.join(', ')}`).argParser(answerOf).makeOptionMandatory())
+    .addOption(new Option(`--as <${ANSWERS.join('|')}>`, 'what to do').argParser(answerOf).makeOptionMandatory())
     .option('--step <step>', 'the failed step (for skip and retry)').option('--by <name>', 'answer under this name').option('--message-id <id>', 'id of the message')
     .action(act((place, runId: string, options: CommonOptions & { as: 'partial' | 'retry' | 'skip' | 'fail'; by?: string; step?: string; messageId?: string }) =>
       settle(place, runId, { ...options, how: options.as, as: options.by }), ([, options]) => ({ ...options })));

@@ -11,7 +11,7 @@ import type { RunRow } from '../../core/row';
 import type { ArtifactRef } from '../../core/run';
 import { toolsAhead } from '../../core/lookups';
 import { artifactsVouchedBy } from '../../core/run-artifacts';
-import { keyBack, lostWords, restoreCommand } from '../executions';
+import { endedMeanwhile, keyBack, lostWords, restoreCommand } from '../executions';
 import type { Place } from '../place';
 import { line } from '../print';
 import { ok, unlessUnreadable, wrong, type Check, type Finding } from './findings';
@@ -39,6 +39,7 @@ export const executions: Check = async (place) => {
   let lostRuns = 0;
   for (const row of open.slice(0, MOST)) {
     const view = await client.execution(row.runId);
+    if (await endedMeanwhile(place, row, view)) continue;
     const lost = lostWords(row, view);
     if (lost !== null) lostRuns += 1;
     if (lost !== null) found.push(...wrong(`run ${row.runId}`, `it is ${row.status}, and its execution is ${lost}: nothing runs it`, `npx ${restoreCommand(row.runId)}`));
