@@ -19,6 +19,8 @@ const SENDER: Actor = { id: 'callback', via: 'client', assurance: 'claimed' };
 /** ms in which a request must have come whole, and from one look for those that have not to the next. */
 const REQUEST_MS = 10_000;
 const LOOK_MS = 1_000;
+/** Connections at once: a sender that leaks them takes no file handles from the runs in this process. */
+const MOST_CONNECTIONS = 500;
 /** Characters of an event's id and of an item's key. */
 const ID_LENGTH = 200;
 
@@ -31,6 +33,7 @@ export function openCallbackDoor(client: () => Promise<Pick<LonghaulClient, 'cal
   const server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS, connectionsCheckingInterval: LOOK_MS }, (request, response) => {
     answerTo(client, request, server).then((answer) => reply(response, answer), () => reply(response, { status: 500, kind: 'error', text: 'The callback could not be taken; send it again.' }));
   });
+  server.maxConnections = MOST_CONNECTIONS;
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port, host: '127.0.0.1', exclusive: true }, () => {

@@ -1,7 +1,7 @@
 // One event from outside for a call or a step that waits to be called back. Its message id is made of the event's own id, so that the
 // same event counts once through whatever door it comes, and the journal answers for it for ever. Large payloads become artifacts
 // before they are sent (I11); values of secrets are taken out, as they are from what tools answer. Decides nothing.
-import { bytesOf, canonical, sha256Hex, type Json } from '../core/canonical';
+import { canonical, sha256Hex, type Json } from '../core/canonical';
 import { callbackMessageId } from '../core/keys';
 import type { Message } from '../core/message';
 import { DEEPEST_JSON, nestedBeyond } from '../core/rules/binding';
@@ -49,10 +49,10 @@ export function faultOfPayload(payload: Json): string | null {
   }
 }
 
-/** The payload as it stands in the message, and the bytes of the artifact that it refers to. */
+/** The payload as it stands in the message, and the bytes of the artifact that it refers to: canonical, so that the same members in another order are the same content. */
 function outputOf(payload: Json, eventId: string): { output: Output; bytes?: Uint8Array } {
-  if (bytesOf(payload) <= LIMITS.inlineBytes) return { output: { value: payload } };
-  const bytes = new TextEncoder().encode(JSON.stringify(payload));
+  const bytes = new TextEncoder().encode(canonical(payload));
+  if (bytes.byteLength <= LIMITS.inlineBytes) return { output: { value: payload } };
   const ref: ArtifactRef = { sha256: sha256Hex(bytes), bytes: bytes.byteLength, mediaType: 'application/json', summary: redactText(`payload of event ${eventId}`.slice(0, 80)), name: 'payload.json' };
   return { output: { ref }, bytes };
 }

@@ -51,6 +51,16 @@ test('a request that does not come whole is given up in the time that it has', a
   expect([Date.now() - began < 20_000, told]).toEqual([true, []]);
 }, 60_000);
 
+test('a sender that leaks connections is let no further than a limit, and the door is there again when it has closed them', async () => {
+  const sockets = Array.from({ length: 600 }, () => connect(door.port, '127.0.0.1').on('error', () => undefined).resume());
+  const closed = (): number => sockets.filter((one) => one.closed).length;
+  while (sockets.some((one) => one.connecting) || closed() < 100) await new Promise((resolve) => { setTimeout(resolve, 20); });
+  expect(closed()).toBe(100);
+  for (const one of sockets) one.destroy();
+  const again = async (): Promise<number> => send().then(({ status }) => status, () => again());
+  expect(await again()).toBe(200);
+}, 30_000);
+
 test.each<[MessageAnswer['kind'], number]>([['done', 200], ['counted', 200], ['closed', 410], ['unknown', 404], ['refused', 409], ['already-decided', 409]])('an event that is %s is answered with %d', async (kind, status) => {
   answers = known(kind);
   expect(await send()).toMatchObject({ status, body: { kind } });

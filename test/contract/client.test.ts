@@ -193,6 +193,7 @@ test('R1.2 what is nested too deep to be walked through is refused with a senten
   await client.start(request('called', ASK));
   const waitId = await questionOf('called');
   expect(await client.callback(waitId, { eventId: 'e1', payload: deep }, { actor: ANN })).toMatchObject({ known: true, answer: { kind: 'refused', text: expect.stringContaining('nested too deep') } });
+  expect(await client.callback(waitId, { eventId: 'e1', payload: { amount: Infinity } }, { actor: ANN })).toMatchObject({ known: true, answer: { kind: 'refused', text: expect.stringContaining('what JSON cannot carry') } });
 });
 
 test('R2.4 what holds the value of a known secret is refused at the doors of the client, before anything is stored', async () => {

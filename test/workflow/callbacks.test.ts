@@ -54,10 +54,11 @@ test('a batch comes out of order, with one large payload, and is listed in the o
   await waits(runId);
   expect(await back(runId, 'e2', 'second', 'b')).toBe('counted');
   expect(await back(runId, 'e9', 'x', 'b')).toBe('already-decided');
-  expect(await back(runId, 'e3', 'y'.repeat(20_000), 'c')).toBe('counted');
+  expect(await back(runId, 'e3', { many: 'y'.repeat(20_000), n: 3 }, 'c')).toBe('counted');
+  expect(await back(runId, 'e3', { n: 3, many: 'y'.repeat(20_000) }, 'c')).toBe('counted');
   expect(await back(runId, 'e1', 'first', 'a')).toBe('done');
   expect((await rig.end(runId)).status).toBe('COMPLETED');
-  expect(await outputOf(runId)).toMatchObject({ expected: 3, came: 3, complete: true, items: [{ item: 'a', value: 'first' }, { item: 'b', value: 'second' }, { item: 'c', artifact: { bytes: 20_002 } }] });
+  expect(await outputOf(runId)).toMatchObject({ expected: 3, came: 3, complete: true, items: [{ item: 'a', value: 'first' }, { item: 'b', value: 'second' }, { item: 'c', artifact: { bytes: 20_017 } }] });
 }, 60_000);
 
 test('a batch goes on at its deadline with what came; what comes later hears that it is over, also after the end of the run', async () => {
