@@ -1,7 +1,7 @@
 // Sends one message to a run. The Update comes first, since it answers; every failure of it means "not known", and the journal is
 // asked under the message's key. Only when no worker answers goes the Signal twin, with the same id, so that it counts once.
 // At most four Updates of this client are under way per run: more, and a server with default limits loses its workflow task.
-import { contentOf } from '../core/decide';
+import { closedAnswer, contentOf, saidOtherwise } from '../core/decide';
 import type { RunEvent } from '../core/events';
 import type { Message, MessageAnswer } from '../core/message';
 import { faultOfMessage, MESSAGE, workflowIdOf } from '../messages';
@@ -48,7 +48,7 @@ export async function sendMessage(sender: Sender, runId: string, message: Messag
   const fault = faultOfMessage(message);
   if (fault) return known(message, { kind: 'refused', text: fault });
   const row = await rowOf(sender.stores, runId);
-  if (isOver(row)) return (await recorded(sender.stores, runId, message)) ?? known(message, closed(row));
+  if (isOver(row)) return (await recorded(sender.stores, runId, message)) ?? known(message, closedAnswer(message, row.status, row.detail));
   try {
     const temporal = await sender.temporal();
     return await sender.turnstile.pass(runId, () => asked(sender, temporal, runId, message));
@@ -62,8 +62,6 @@ export async function sendMessage(sender: Sender, runId: string, message: Messag
 const updateIdOf = (message: Message): string => `${message.messageId}#${contentOf(message).slice(0, 16)}`;
 
 const known = (message: Message, answer: MessageAnswer): Delivery => ({ known: true, messageId: message.messageId, answer });
-
-const closed = (row: { status: string; detail: string }): MessageAnswer => ({ kind: 'closed', text: `The run is ${row.status}: ${row.detail}`.slice(0, 500) });
 
 async function asked(sender: Sender, temporal: Temporal, runId: string, message: Message): Promise<Delivery> {
   const handle = temporal.client.workflow.getHandle(workflowIdOf(runId));
@@ -119,7 +117,7 @@ async function outcome(stores: ClientStores, runId: string, message: Message): P
   const heard = await recorded(stores, runId, message);
   if (heard) return heard;
   const row = await rowOf(stores, runId);
-  return isOver(row) ? known(message, closed(row)) : null;
+  return isOver(row) ? known(message, closedAnswer(message, row.status, row.detail)) : null;
 }
 
 /** What the journal answers about a message; null when it does not hold it. */
@@ -129,9 +127,7 @@ export async function recorded(stores: ClientStores, runId: string, message: Mes
 }
 
 function answerOf(event: RunEvent, message: Message): MessageAnswer {
-  if (event.message && event.message.digest !== contentOf(message)) {
-    return { kind: 'refused', text: 'This message id was used before with other content; send a new message under a new id.' };
-  }
+  if (event.message && event.message.digest !== contentOf(message)) return saidOtherwise(message);
   if (event.message) return event.message.answer;
   return { kind: 'refused', text: event.type === 'MessageRejected' ? event.data.why : 'The run has recorded the message.' };
 }

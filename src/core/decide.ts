@@ -3,7 +3,7 @@
 import { type Decision, answer, draft, nothing, only, refuse } from './draft';
 import { digestOf } from './canonical';
 import type { Command } from './commands';
-import type { Message } from './message';
+import type { Message, MessageAnswer } from './message';
 import { approve, reject } from './rules/approvals';
 import { judged } from './rules/authority';
 import { collected, receive } from './rules/callbacks';
@@ -65,10 +65,20 @@ function malformed(state: State, { messageId, why, actor }: Extract<Command, { t
 /** Digest of what a message says, without who sent it and when. */
 export const contentOf = (message: Message): string => digestOf(message.body);
 
+/** What somebody hears whose message comes under an id that has said something else before. */
+export function saidOtherwise({ body }: Message): MessageAnswer {
+  return answer('refused', body.kind === 'callback' ? `Event ${body.eventId} was told before with something else in it; this is not counted. Tell what is new under an event id of its own.`
+    : 'This message id was used before with other content; send a new message under a new id.');
+}
+
+/** What somebody hears whose message comes after the end of the run. Who cancels a cancelled run has what was asked for. */
+export const closedAnswer = ({ body }: Message, status: string, words: string): MessageAnswer =>
+  answer(body.kind === 'cancel' && status === 'cancelled' ? 'done' : 'closed', `The run is ${status}: ${words}`.slice(0, 500));
+
 function received(state: State, { message: given, checked, fault }: Extract<Command, { type: 'Message' }>, now: number): Decision {
   const before = state.remembered.find((one) => one.id === given.messageId);
-  if (before) return { events: [], answer: before.digest === contentOf(given) ? before.answer : answer('refused', 'This message id was used before with other content; send a new message under a new id.') };
-  if (state.end) return { events: [], answer: answer('closed', `The run is ${state.end.status}: ${state.end.summary}`.slice(0, 500)) };
+  if (before) return { events: [], answer: before.digest === contentOf(given) ? before.answer : saidOtherwise(given) };
+  if (state.end) return { events: [], answer: closedAnswer(given, state.end.status, state.end.summary) };
   const { message, refused } = judged(state, given, checked, now);
   if (refused) return refuse(message.messageId, message.actor, refused.kind, refused.text);
   const { body } = message;

@@ -141,3 +141,9 @@ test('R7.4 effects beyond what is kept at hand are counted in the report; what c
     '44 earlier effects, which stand in the journal', '44 of the earlier effects could be taken back and were not: they are too many to be kept at hand',
   ]);
 });
+
+test('who cancels a cancelled run again has what was asked for; of a run that ended otherwise it is told how', () => {
+  const again = said('bob', { kind: 'cancel', reason: 'enough' });
+  given({ steps: [toolStep('s', 'read')] }).when(cancelled()).when(returned('c1', 1, { kind: 'failed', failure, sent: false })).when(again).then().thenHears('done');
+  given({ steps: [toolStep('s', 'read')] }).when(returned('c1', 1, succeeded())).when(again).then().thenHears('closed');
+});

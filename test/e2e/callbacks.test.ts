@@ -60,7 +60,7 @@ test('a callback at the command line ends with 0 when it counted before, with 1 
   const { waitId } = (await here.events('french')).flatMap((event) => (event.type === 'CallbackAwaited' && event.data.callId ? [{ waitId: event.data.callbackId }] : []))[0]!;
   const told = async (...args: string[]): Promise<[number | null, string]> => { const { code, stderr } = await here.run(['callback', ...args]); return [code, stderr]; };
   expect((await told(waitId, '--event-id', 'm', '--item', '1', '--payload', '"bonjour"'))[0]).toBe(0);
-  expect(await told(waitId, '--event-id', 'm', '--item', '1', '--payload', '"salut"')).toEqual([1, expect.stringContaining('used before with other content')]);
+  expect(await told(waitId, '--event-id', 'm', '--item', '1', '--payload', '"salut"')).toEqual([1, expect.stringContaining('was told before with something else in it')]);
   expect(await told(waitId, '--event-id', 'new', '--payload', '1')).toEqual([1, expect.stringContaining('The run is completed')]);
   expect(await told('cb-nobody', '--event-id', 'e', '--payload', '1')).toEqual([1, expect.stringContaining('No run here ever asked for cb-nobody')]);
   expect(await told(waitId, '--event-id', 'e', '--payload', 'nobody.json')).toEqual([2, expect.stringContaining('there is no file nobody.json')]);

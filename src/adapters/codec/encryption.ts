@@ -46,7 +46,7 @@ export function openEncryption({ stateDir, env = process.env, demanded = false, 
 
 /** Is there a key to encrypt with, and does what it encrypts come back? Throws KeysError. */
 function tryOut(keys: PayloadKeys): void {
-  if (!keys.newest()) throw new KeysError(`Payloads are to be encrypted, and there are no keys here (${keys.source}): make them with \`npx longhaul keys create\`, or put the file there from where the others have it.`);
+  if (!keys.newest()) throw new KeysError(`Payloads are to be encrypted, and there are no keys here (${keys.source}): make them with \`npx longhaul keys create\`, put the file there from where the others have it, or give their text in LONGHAUL_PAYLOAD_KEYS.`);
 }
 
 /** Encrypts and decrypts a sample, and looks that it is not to be seen in between. Throws KeysError: nothing may start then. */
