@@ -20,8 +20,12 @@ export const runIdOf = (workflowId: string): string => workflowId.replace(/^run\
 
 type Guard = (body: Record<string, unknown>) => boolean;
 const text = (v: unknown, max = 4096): v is string => typeof v === 'string' && v.length > 0 && v.length <= max;
-const isRef = (v: unknown): boolean => typeof v === 'object' && v !== null && /^[0-9a-f]{64}$/.test(String((v as { sha256?: unknown }).sha256))
-  && Number.isSafeInteger((v as { bytes?: unknown }).bytes);
+/** One of these words. The list `["retry"]` reads like the text `retry`, and what the law branches on must be the text. */
+const word = (v: unknown, words: readonly string[]): boolean => typeof v === 'string' && words.includes(v);
+const isRef = (v: unknown): boolean => {
+  const { sha256, bytes } = (v ?? {}) as { sha256?: unknown; bytes?: unknown };
+  return typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256) && Number.isSafeInteger(bytes) && (bytes as number) >= 0;
+};
 /** A value stands in state and events, so that a larger one has to come as an artifact's reference. */
 const isOutput = (v: unknown): boolean => typeof v === 'object' && v !== null
   && ('ref' in v ? isRef(v.ref) : 'value' in v && v.value !== undefined && JSON.stringify(v.value).length <= LIMITS.artifactBytes);
@@ -37,9 +41,9 @@ const BODIES: Record<MessageBody['kind'], Guard> = {
   pause: (b) => typeof b.reason === 'string' && b.reason.length <= 4096,
   resume: () => true,
   note: (b) => isOutput(b.text),
-  resolve: (b) => text(b.callId, 100) && ['happened', 'not-happened', 'give-up'].includes(String(b.verdict))
+  resolve: (b) => text(b.callId, 100) && word(b.verdict, ['happened', 'not-happened', 'give-up'])
     && (b.reference === undefined || text(b.reference)) && (b.verdict !== 'happened' || text(b.reference)),
-  settle: (b) => ['partial', 'retry', 'skip', 'fail'].includes(String(b.as)) && (b.as !== 'skip' || text(b.stepId, 100)),
+  settle: (b) => word(b.as, ['partial', 'retry', 'skip', 'fail']) && (b.as !== 'skip' || text(b.stepId, 100)),
   extend: (b) => isBudget(b.budget),
 };
 
@@ -62,7 +66,7 @@ function isBudget(v: unknown): boolean {
 function isActor(v: unknown): v is Actor {
   const a = v as Partial<Actor> | null;
   return typeof a === 'object' && a !== null && text(a.id, 200) && typeof a.via === 'string'
-    && ['claimed', 'local-user', 'token'].includes(String(a.assurance));
+    && word(a.assurance, ['claimed', 'local-user', 'token']);
 }
 
 /** The event of a callback is known again by its own id, so that no door can count it twice. */
@@ -83,7 +87,7 @@ export function faultOfMessage(value: unknown): string | null {
     if (m.receivedAt !== undefined && !Number.isFinite(m.receivedAt)) return 'receivedAt must be a time in ms.';
     const body = m.body as unknown as Record<string, unknown> | null | undefined;
     if (typeof body !== 'object' || body === null) return 'A message needs a body with a kind.';
-    const guard = Object.prototype.hasOwnProperty.call(BODIES, String(body.kind)) ? BODIES[body.kind as MessageBody['kind']] : undefined;
+    const guard = word(body.kind, Object.keys(BODIES)) ? BODIES[body.kind as MessageBody['kind']] : undefined;
     if (!guard) return `Unknown message kind ${JSON.stringify(body.kind ?? null)}; known are ${Object.keys(BODIES).join(', ')}.`;
     if (!guard(body)) return `The body of a message of kind ${String(body.kind)} lacks a member or has one of a wrong type.`;
     return body.kind === 'callback' && m.messageId !== callbackMessageId(String(body.callbackId), String(body.eventId)) ? CALLBACK_ID : null;

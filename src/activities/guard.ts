@@ -55,7 +55,8 @@ export function quiet<A, R>(hand: (asked: A) => Promise<R>): (asked: A) => Promi
 function scrubbed(error: unknown): unknown {
   if (!(error instanceof Error)) return new Error(withoutCredentials(redactText(String(error))));
   try {
-    error.message = withoutCredentials(redactText(error.message));
+    // Half a character would not pass as UTF-8, and the SDK would end the worker over it.
+    error.message = withoutCredentials(redactText(error.message)).replaceAll(/\p{Surrogate}/gu, '\ufffd');
     error.stack = `${error.name}: ${error.message}`;
     if ('cause' in error && error.cause !== undefined) error.cause = undefined;
     return error;

@@ -90,8 +90,12 @@ function conclude({ end }: State): RunEnd {
   return { status: 'completed', outcome: end?.outcome ?? null, summary: end?.summary ?? '' };
 }
 
-/** Without its stack: that names files of the worker's machine, and would stand in history. */
+/**
+ * Without its stack: that names files of the worker's machine, and would stand in history. Half a character in its words, as a cut may
+ * leave one, would not pass as UTF-8: the SDK would end the worker over it, and each worker that tries next.
+ */
 function bare<E extends Error>(error: E): E {
   error.stack = '';
+  error.message = error.message.replaceAll(/\p{Surrogate}/gu, '\ufffd');
   return error;
 }

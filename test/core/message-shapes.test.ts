@@ -22,3 +22,15 @@ test('I7 nesting beyond what the law follows is refused, however deep, and what 
 test.each([['a cycle', cycle], ['a bigint', 1n], ['a function', () => 1], ['undefined', undefined]])('I7 %s is refused and throws nothing', (_name, value) => {
   expect(faultOfMessage(message({ kind: 'answer', questionId: 'q', answer: { value } }))).not.toBeNull();
 });
+
+test('I7 a list of one word is no word: what the law branches on is a text, and what names bytes is one too', () => {
+  const sha256 = 'a'.repeat(64);
+  const bent = [
+    { kind: ['resume'] }, { kind: ['callback'], callbackId: 'cb', eventId: 'e', payload: { value: 1 } }, { kind: 'settle', as: ['partial'] },
+    { kind: 'resolve', callId: 'c1', verdict: ['happened'], reference: 'r' }, { kind: 'answer', questionId: 'q', answer: { ref: { sha256: [sha256], bytes: 1 } } },
+    { kind: 'answer', questionId: 'q', answer: { ref: { sha256, bytes: -1 } } },
+  ];
+  for (const body of bent) expect([body, faultOfMessage(message(body))]).toEqual([body, expect.any(String)]);
+  expect(faultOfMessage({ messageId: 'm', actor: { id: 'ann', via: 'cli', assurance: ['token'] }, body: { kind: 'resume' } })).toMatch(/actor/);
+  expect(faultOfMessage(message({ kind: 'answer', questionId: 'q', answer: { ref: { sha256, bytes: 0 } } }))).toBeNull();
+});

@@ -111,3 +111,25 @@ test('I12 a message whose answer the state has forgotten is caught by the journa
   await rig.send(runId, { kind: 'cancel', reason: 'done' });
   await rig.end(runId);
 });
+
+test('I7 words that look like what they are not: a list of one word decides nothing, and the run is healthy afterwards', async () => {
+  const runId = await rig.run({ plan: { goal: 'Doubt', steps: [{ id: 'blind', title: 'Blind', action: { type: 'tool', tool: 'blind', args: { text: 'go', fail: 'unknown' } } }] } });
+  const { callId } = await rig.until(runId, (state) => Object.values(state.decisions)[0]);
+  await handle(runId).signal(MESSAGE, { messageId: 'list', actor: ANN, body: { kind: 'resolve', callId, verdict: ['happened'], reference: 'x' } });
+  expect(await rig.send(runId, { kind: 'resolve', callId, verdict: 'give-up' })).toMatchObject({ kind: 'done' });
+  await rig.until(runId, (state) => state.blocked);
+  await handle(runId).signal(MESSAGE, { messageId: 'list-2', actor: ANN, body: { kind: 'settle', as: ['partial'] } });
+  expect(await rig.send(runId, { kind: 'settle', as: 'fail' })).toMatchObject({ kind: 'done' });
+  expect([(await rig.end(runId)).status, (await rig.types(runId)).filter((type) => type === 'MessageRejected')]).toEqual(['FAILED', ['MessageRejected', 'MessageRejected']]);
+});
+
+test('I7 a run that fails with half a character in its words ends, and its worker goes on with the others', async () => {
+  const other = await rig.run({ plan: ASKED });
+  const runId = await rig.run({ plan: { goal: 'Half', steps: [{ id: 'half', title: 'Half', premises: [{ resource: 'thing:half', version: 'was \ud83d' }], action: { type: 'tool', tool: 'stamp', args: { text: 'half' } } }] } });
+  await rig.until(runId, (state) => state.blocked);
+  await rig.send(runId, { kind: 'settle', as: 'fail' });
+  expect((await rig.end(runId)).status).toBe('FAILED');
+  await expect(handle(runId).result()).rejects.toMatchObject({ cause: { message: expect.stringContaining('thing:half was was \ufffd') as unknown } });
+  await rig.send(other, { kind: 'approve', approvalId: await approvalOf(other) });
+  expect((await rig.end(other)).status).toBe('COMPLETED');
+});
