@@ -18,10 +18,19 @@ export async function readJson(artifacts: ArtifactsPort, ref: Pick<ArtifactRef, 
   return JSON.parse(new TextDecoder().decode(await artifacts.read(ref.sha256))) as Json;
 }
 
-/** The JSON of an output, wherever it lies. */
+/** The JSON of an output, wherever it lies. What people write at length is stored as the text that it is, and no JSON. */
 export async function loadOutput(artifacts: ArtifactsPort, output: Output): Promise<Json> {
-  return 'value' in output ? output.value : readJson(artifacts, output.ref);
+  if ('value' in output) return output.value;
+  const text = new TextDecoder().decode(await artifacts.read(output.ref.sha256));
+  try {
+    return isText(output.ref) ? text : JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
 }
+
+/** A sender may have left out what kind of bytes it means. */
+const isText = ({ mediaType }: Partial<ArtifactRef>): boolean => mediaType?.startsWith('text/') === true;
 
 /** The member at `path` of an artifact's JSON; throws one sentence when there is none. */
 export async function loadMember(artifacts: ArtifactsPort, ref: ArtifactRef, path: string[]): Promise<Json> {

@@ -275,6 +275,18 @@ describe('the model activity', () => {
     expect(end?.result).toMatchObject({ ref: { mediaType: 'text/markdown', name: 'answer.md' } });
     expect(end?.summary.length).toBeLessThanOrEqual(300);
   });
+
+  test('a note that is too long for an event reaches the model as the text that the command line stored', async () => {
+    server.push({ calls: [{ tool: 'publish', args: { text: 'x' } }] });
+    const run = await start();
+    await run.go();
+    const text = 'Mind all the others too. '.repeat(40);
+    const ref = await stores.artifacts.write(Buffer.from(text), { mediaType: 'text/plain; charset=utf-8', summary: 'A message' });
+    server.push({ text: 'It stays as it is.' });
+    run.decide({ kind: 'note', text: { ref } });
+    expect((await run.go()).blocked).toBeNull();
+    expect(asked().messages.map((message) => message.content)).toContain(`Note from ann: ${text}`);
+  });
 });
 
 describe('the input of a model', () => {
