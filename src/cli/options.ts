@@ -40,7 +40,16 @@ export function deciding(command: Command): Command {
 
 /** Who acts at this command line. */
 export function actorOf(options: { as?: string; by?: string }): Actor {
-  return { id: (options.as ?? options.by ?? userName()).slice(0, 200), via: 'cli', assurance: 'local-user' };
+  return { id: nameOf(options.by === undefined ? '--as' : '--by', options.as ?? options.by ?? userName()), via: 'cli', assurance: 'local-user' };
+}
+
+/** A person's name. One person must not be two by blanks, by what cannot be seen, or by two ways to write one letter. */
+export function nameOf(option: string, text: string): string {
+  const name = text.trim().normalize('NFC');
+  if (name === '' || name.length > 200 || /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}]/u.test(name)) {
+    throw new Stop(EXIT.usage, `${option} needs a name of 1 to 200 characters that can be seen, not ${JSON.stringify(text.slice(0, 60))}.`);
+  }
+  return name;
 }
 
 /** The user of the operating system. */

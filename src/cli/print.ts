@@ -4,9 +4,20 @@ import Table from 'cli-table3';
 import pc from 'picocolors';
 import { redactText } from '../ports/redaction';
 
+/** Colours that this command line sets itself. Whatever else would move the cursor, hide text or turn it round is no text. */
+const UNSEEN = /[^\P{Cc}\n\t](?:\[(?:1|2|22|3[1236]|39)m)?|[\u202a-\u202e\u2066-\u2069]/gu;
+
+/**
+ * What models, tools and senders wrote, as it can be shown: a control character is written out as JSON writes it, so that no text can
+ * paint over what a person decides by.
+ */
+export const plain = (text: string): string =>
+  text.replaceAll('\r\n', '\n').replaceAll(UNSEEN, (found) => (found.length > 1 && found.startsWith('\u001b') ? found : `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}${found.slice(1)}`));
+
 /** Data, as text. */
 export function data(text: string): void {
-  process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+  const shown = plain(text);
+  process.stdout.write(shown.endsWith('\n') ? shown : `${shown}\n`);
 }
 
 /** Data, as one line of JSON. */
@@ -16,7 +27,7 @@ export function json(value: unknown): void {
 
 /** A message for the person at the keyboard. */
 export function say(text: string): void {
-  process.stderr.write(`${redactText(text)}\n`);
+  process.stderr.write(`${plain(redactText(text))}\n`);
 }
 
 /** A next command, as it is written everywhere. */

@@ -1,6 +1,6 @@
 // What the command line says in words: amounts with their units, one and many, and events as lines that fit a terminal.
 import { stripVTControlCharacters } from 'node:util';
-import { amount, budgetWords, count, duration } from '../../src/cli/print';
+import { amount, budgetWords, count, duration, plain } from '../../src/cli/print';
 import { whyInVain } from '../../src/cli/commands/approvals-keys';
 import type { WaitRow } from '../../src/core/row';
 import { parsable, programOf } from '../../src/cli/program';
@@ -22,6 +22,11 @@ test('time is a duration, money is dollars, and one is no plural', () => {
   expect([0, 45_000, 1_800_000, 7_500_000, 604_800_000].map(duration)).toEqual(['0 s', '45 s', '30 min', '2 h 5 min', '7 days']);
   expect([amount('wallMs', 1_800_000), amount('microUsd', 500_000), budgetWords('wallMs', 1_800_000), budgetWords('calls', 3)]).toEqual(['30 min', '0.5', 'wall 30 min', 'calls 3']);
   expect([count(1, 'event'), count(2, 'event')]).toEqual(['1 event', '2 events']);
+});
+
+test('what others wrote cannot paint over what is shown: control characters and turned text are written out, own colours and lines stay', () => {
+  expect(plain('ok\u001b[2A\u001b[2K\u009b8m\u0007[36m\r\u202egnihton\u2069')).toBe('ok\\u001b[2A\\u001b[2K\\u009b8m\\u0007[36m\\u000d\\u202egnihton\\u2069');
+  expect(plain('\u001b[36mnpx longhaul inbox\u001b[39m\n\tgrün 😀\r\nשלום')).toBe('\u001b[36mnpx longhaul inbox\u001b[39m\n\tgrün 😀\nשלום');
 });
 
 test('an event is one line no longer than the terminal is wide', () => {

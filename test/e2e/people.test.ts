@@ -78,6 +78,8 @@ test('R10.1 several ids are decided one by one, each with a line of its own; wha
   expect(lines(answer.stdout)).toMatchObject([{ id: z, known: true, answer: { kind: 'granted' } }, { id: 'a-000000000000', known: false }, { id: x, known: true, answer: { kind: 'granted' } }]);
   const reject = await here.run(['approvals', 'reject', y, '--reason', 'not y']);
   expect([reject.code, reject.stderr]).toEqual([0, expect.stringMatching(new RegExp(`^${y}: Rejected by `))]);
+  const late = await here.run(['approvals', 'edit', x, '--args', '{"path":"b/x","text":"too late"}', '--as', 'bob']);
+  expect([late.code, late.stderr]).toEqual([1, expect.stringMatching(/your decision was not taken; (Already approved by ann|The run is)/)]);
   expect((await over('bulk')).outcome).toBe('partial');
   expect(effects().filter(({ path: to }) => String(to).startsWith('b/')).map(({ text }) => String(text)).sort()).toEqual(['x', 'z']);
   expect((await here.run(['approvals', 'approve', x, y, '--message-id', 'one'])).code).toBe(2);
@@ -102,10 +104,38 @@ test('R10.1 an edit says at once whether the arguments fit, and the edited call 
   }
 });
 
+test('R10.1 who decides is shown all arguments, and no text of others paints over them', async () => {
+  const to = `${'deep/'.repeat(40)}end-of-path`;
+  await begin('whole', [{ ...write('w', to), title: 'Harmless\u001b[2A\u001b[2K\u202e' }]);
+  const [asked] = await waits('whole', 'approval');
+  const { stdout } = await here.run(['approvals', 'show', asked?.waitId ?? '']);
+  expect(stdout).toContain(JSON.stringify({ path: to, text: 'w' }));
+  expect(stdout).toContain('Harmless\\u001b[2A\\u001b[2K\\u202e');
+  const both = (await here.run(['inbox'])).stdout + stdout;
+  expect(['\u001b', '\u202e'].filter((sign) => both.includes(sign))).toEqual([]);
+  expect((await here.run(['approvals', 'reject', asked?.waitId ?? ''])).code).toBe(0);
+});
+
+test('a decision that was refused for a cause that is gone is made by the same command', async () => {
+  await begin('twice', [write('t', 't/1')]);
+  const [asked] = await waits('twice', 'approval');
+  const again = ['approvals', 'edit', asked?.waitId ?? '', '--args', '{"path":"t/2","text":{"$secret":"SET_LATER"}}', '--as', 'ann'];
+  const before = await here.run(again);
+  expect([before.code, before.stderr]).toEqual([1, expect.stringMatching(/SET_LATER.*is open as before/)]);
+  writeFileSync(file('secrets.env'), 'SET_LATER=now-it-is-set\n', { mode: 0o600 });
+  const after = await here.run(again);
+  expect([after.code, after.stderr]).toEqual([0, expect.stringContaining('Edited by ann')]);
+  await over('twice');
+  expect(await here.run(again)).toMatchObject({ code: 0 });
+  expect(effects().filter(({ path: where }) => where === 't/2')).toHaveLength(1);
+});
+
 test('R10.1 an approval for the rest of the run is shown with how to end it, here and in Temporal, and revoking ends it', async () => {
   await begin('granted', [write('a', 'out/a'), write('b', 'out/b', ['a']), write('c', 'elsewhere/c', ['b'])]);
   const [first] = await waits('granted', 'approval');
   expect((await here.run(['approvals', 'approve', first?.waitId ?? '', '--for', '2h'])).code).toBe(2);
+  const both = await here.run(['approvals', 'approve', first?.waitId ?? '', '--rest-of-run', '--where', 'path=out/*', 'path=other/*']);
+  expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('--where names path twice')]);
   const nowhere = await here.run(['approvals', 'approve', first?.waitId ?? '', '--rest-of-run', '--where', 'pth=out/*', '--as', 'ann']);
   expect([nowhere.code, nowhere.stderr]).toEqual([1, expect.stringMatching(/write has no argument pth.*Its arguments are path, text.*is open as before/)]);
   const given = await here.run(['approvals', 'approve', first?.waitId ?? '', '--rest-of-run', '--for', '2h', '--where', 'path=out/*', '--as', 'ann']);
@@ -113,6 +143,8 @@ test('R10.1 an approval for the rest of the run is shown with how to end it, her
   expect([given.code, grantId]).toEqual([0, expect.stringMatching(/^g-/)]);
   await until('c asks', async () => (await rowOf('granted')).waits.some(({ what }) => what.includes('Write c')) || undefined);
   expect((await here.run(['runs', 'show', 'granted'])).stdout).toMatch(new RegExp(`standing approvals\\n +${grantId} +by ann: write@1 where path=out/\\* until 20.*, used 1 time\\n.*npx longhaul approvals revoke ${grantId}`));
+  const wider = await here.run(['approvals', 'approve', first?.waitId ?? '', '--rest-of-run', '--as', 'bob']);
+  expect([wider.code, wider.stderr]).toEqual([1, expect.stringMatching(/your decision was not taken; Already approved by ann/)]);
   expect((await here.run(['temporal', 'workflow', 'metadata', '--workflow-id', 'run/granted'])).stdout).toContain(`npx longhaul approvals revoke ${grantId}`);
   const revoked = await here.run(['approvals', 'revoke', grantId]);
   expect([revoked.code, revoked.stderr]).toEqual([0, expect.stringContaining('Revoked')]);
@@ -121,6 +153,8 @@ test('R10.1 an approval for the rest of the run is shown with how to end it, her
   const [last] = await waits('granted', 'approval');
   expect((await here.run(['approvals', 'approve', last?.waitId ?? ''])).code).toBe(0);
   await over('granted');
+  const byGrant = (await here.events('granted')).flatMap((event) => (event.type === 'ApprovalGranted' && event.data.grantId !== undefined ? [event.data.approvalId] : []))[0];
+  expect((await here.run(['approvals', 'show', byGrant ?? ''])).stdout).toMatch(new RegExp(`granted +20.* by ann \\(grant ${grantId}\\)`));
   const uses = (await here.events('granted')).flatMap((event) => (event.type === 'ApprovalGranted' ? [event.data.grantId ?? 'by hand'] : []));
   expect(uses).toEqual(['by hand', grantId, 'by hand']);
 });
@@ -146,6 +180,8 @@ test('R10.1 a quorum at the command line: counted, refused twice and for strange
     return [code, stderr];
   };
   expect(await approve('ann')).toEqual([0, expect.stringContaining('1 more must approve')]);
+  expect(await approve('  ann')).toEqual([0, expect.stringContaining('1 more must approve')]);
+  for (const none of [' ', 'a\u200bnn']) expect(await approve(none)).toEqual([2, expect.stringContaining('needs a name')]);
   expect(await approve('mallory')).toEqual([1, expect.stringContaining('names ann, bob')]);
   expect(await approve('bob')).toEqual([0, expect.stringContaining('Approved by bob')]);
   await over('high');

@@ -51,6 +51,8 @@ function termsOf({ restOfRun, for: span, where }: ApproveOptions): { grant?: Gra
     if (at < 1 || at === text.length - 1) throw new Stop(EXIT.usage, `--where needs MEMBER=VALUE, e.g. --where path=reports/*, not "${text}".`);
     return [text.slice(0, at), text.slice(at + 1)];
   });
+  const twice = terms.find(([member], i) => terms.findIndex(([other]) => other === member) < i);
+  if (twice) throw new Stop(EXIT.usage, `--where names ${twice[0]} twice, and one argument cannot be two things: give one value, or a beginning that ends in *.`);
   return { grant: { ...(span === undefined ? {} : { forMs: durationOf('--for', span) }), ...(terms.length > 0 ? { where: Object.fromEntries(terms) } : {}) } };
 }
 

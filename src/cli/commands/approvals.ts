@@ -12,7 +12,7 @@ import { deciding, reading, saidIn, type CommonOptions, type DeciderOptions } fr
 import { outputOf } from '../outputs';
 import { actorName, waitLines } from '../page';
 import type { Place } from '../place';
-import { data, distance, json, line, say, table, time } from '../print';
+import { command, data, distance, json, line, say, table, time } from '../print';
 import { addApprovalsAct } from './approvals-act';
 import { addInbox, jsonOf, type Open } from './inbox';
 
@@ -56,9 +56,15 @@ async function show(place: Place, approvalId: string, options: CommonOptions): P
     `  arguments    ${prepared ? argsLine(prepared, sensitive) : ''} (digest ${asked.data.binding.argsDigest.slice(0, 16)})`,
     ...(asked.data.binding.resourceVersion === null ? [] : [`  changes      ${asked.data.binding.resourceVersion}`]),
     ...(open ? waitLines(open) : [`  asked        ${time(asked.at)}, open until ${time(asked.data.expiresAt)}`]),
-    ...decided.map((event) => `  ${event.type.replace('Approval', '').toLowerCase().padEnd(12)} ${time(event.at)} by ${actorName(event.actor)}`),
+    ...decided.map((event) => `  ${event.type.replace('Approval', '').toLowerCase().padEnd(12)} ${time(event.at)} by ${deciderOf(event)}`),
     ...(text === null ? [] : ['', text]),
   ].join('\n'));
+}
+
+/** Whose word it is: what stands by a grant or an edit is written by the run, and is that person's all the same. */
+function deciderOf(event: Decided): string {
+  if (event.type !== 'ApprovalGranted') return actorName(event.actor);
+  return `${event.data.actors.map(actorName).join(', ')}${event.data.grantId === undefined ? '' : ` (grant ${event.data.grantId})`}`;
 }
 
 /** The step that asks, from the plan; what its tool does to the outside, and which arguments it hides, from the agent's manifest. */
@@ -72,7 +78,10 @@ function stepAndTool(events: RunEvent[], { data: { binding } }: EventOf<'Approva
 const shownOutput = (args: Output, sensitive?: string[]): Output => ('value' in args ? { value: shownArgs(args.value, sensitive) } : args);
 
 function argsLine({ data: { args } }: EventOf<'CallPrepared'>, sensitive?: string[]): string {
-  return 'value' in args ? line(JSON.stringify(shownArgs(args.value, sensitive)), 120) : `artifact ${args.ref.sha256.slice(0, 16)} (${args.ref.bytes} bytes)`;
+  // Whole, since it is what is decided about. Larger ones are an artifact, in which nothing is hidden.
+  if ('value' in args) return JSON.stringify(shownArgs(args.value, sensitive));
+  const id = args.ref.sha256.slice(0, 16);
+  return `artifact ${id} (${args.ref.bytes} bytes)${sensitive?.length ? '' : `: ${command(`longhaul artifacts cat ${id}`)}`}`;
 }
 
 async function answer(place: Place, questionId: string, text: string, options: DeciderOptions): Promise<number> {
