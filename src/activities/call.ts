@@ -43,7 +43,8 @@ export function makeCall(deps: HandsDeps): (asked: Asked<CallNeed>) => Promise<C
   };
   return async (asked) => {
     crashPoint('call:before', asked.need.tool);
-    const result = await made(asked);
+    const answer = await made(asked);
+    const result = answer.kind === 'busy' && await claimedElsewhere(deps, asked) ? ELSEWHERE : answer;
     crashPoint('call:answer', asked.need.tool);
     return result;
   };
@@ -78,7 +79,7 @@ async function claimed(deps: HandsDeps, attempt: Attempt): Promise<CallResult> {
   crashPoint('call:ready', need.tool);
   const claimedAt = performance.now();
   const answer = await claim(deps, asked, digest);
-  if (answer.kind !== 'claimed') return notGiven(asked, answer);
+  if (answer.kind !== 'claimed') return notGiven(deps, asked, answer);
   crashPoint('call:claimed', need.tool);
   return sent(deps, { ...attempt, claim: { key: need.key, fence: answer.fence, leaseMs: LEASE_MS, claimedAt } });
 }
@@ -91,13 +92,14 @@ async function withdrawn(deps: HandsDeps, asked: Asked<CallNeed>, no: CallResult
   const { effect, argsDigest } = asked.need;
   if (effect === 'none' || argsDigest === undefined || no.kind === 'busy') return no;
   const answer = await claim(deps, asked, argsDigest);
-  if (answer.kind === 'not-awaited') return no;
-  if (answer.kind !== 'claimed') return notGiven(asked, answer);
+  if (answer.kind === 'not-awaited') return unawaited(deps, asked, answer, no);
+  if (answer.kind !== 'claimed') return notGiven(deps, asked, answer);
   return givenBack(deps, { key: asked.need.key, fence: answer.fence }, no);
 }
 
 /** What a call comes to whose claim was not given. */
-function notGiven({ need }: Asked<CallNeed>, answer: Exclude<Answer, { kind: 'claimed' }>): CallResult {
+async function notGiven(deps: HandsDeps, asked: Asked<CallNeed>, answer: Exclude<Answer, { kind: 'claimed' }>): Promise<CallResult> {
+  const { need } = asked;
   switch (answer.kind) {
     case 'outcome': return known(need, answer.outcome);
     // Not `busy`: what the other attempt does is this call's outcome, so that the gate must find it out.
@@ -105,10 +107,29 @@ function notGiven({ need }: Asked<CallNeed>, answer: Exclude<Answer, { kind: 'cl
     case 'dead-owner': return { kind: 'in-doubt', why: `An attempt by ${answer.owner.worker} stopped after its claim; whether it was sent is not known.` };
     case 'claims-lost': return { kind: 'in-doubt', why: 'The ledger was put back from an older copy since the call was requested, so that no claim in it proves nothing.' };
     case 'mismatch': return { kind: 'failed', failure: failure('mismatch', 'ledger-mismatch', `The key of ${need.callId} was used with other arguments.`), sent: false };
-    case 'fenced':
-    case 'not-awaited': return { kind: 'not-sent', why: 'cancelled' };
+    case 'fenced': return { kind: 'not-sent', why: 'cancelled' };
+    case 'not-awaited': return unawaited(deps, asked, answer, { kind: 'not-sent', why: 'cancelled' });
     case 'away': return { kind: 'busy', why: answer.why, retryAfterMs: AWAY_MS };
   }
+}
+
+/**
+ * The run waits for this attempt no more, so that nothing is sent here. Another flight of it, in an execution that was reset, may have
+ * claimed and sent it: what came of that is for the gate to find out. A claim of this very flight, whose answer was lost, is given back.
+ */
+async function unawaited(deps: HandsDeps, { need }: Asked<CallNeed>, { standing }: Extract<ClaimAnswer, { kind: 'not-awaited' }>, no: CallResult): Promise<CallResult> {
+  if (!standing) return no;
+  if (standing.owner.taskToken === Context.current().info.base64TaskToken) return givenBack(deps, { key: need.key, fence: standing.fence }, no);
+  return ELSEWHERE;
+}
+
+const ELSEWHERE: CallResult = { kind: 'in-doubt', why: 'Another execution of the run has claimed this call; whether it was sent is not known.' };
+
+/** Has another flight of this very attempt claimed it? Then that this one was turned away says nothing. A ledger that does not answer says nothing either. */
+async function claimedElsewhere({ ledger }: HandsDeps, { need }: Asked<CallNeed>): Promise<boolean> {
+  if (need.effect === 'none') return false;
+  const row = await ledger.get(need.key).catch(() => null);
+  return row !== null && row.attempt === need.attempt && row.state !== 'released' && row.owner.taskToken !== Context.current().info.base64TaskToken;
 }
 
 /** A claim that is given up before the send. If the ledger does not hear it, the claim stands and the gate finds out. */

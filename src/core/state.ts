@@ -152,6 +152,8 @@ export interface State {
   forked?: ForkOrigin & { effects: string[]; more: number; doubts?: ForkDoubt[] };
   title: string; owner: Actor; agent: AgentManifest; pins: Pins; seed: string;
   inputDigest: string; inputRef: ArtifactRef; ledgerIncarnation: string;
+  /** A ledger other than that of its beginning, and when the run first met it: what was claimed in an older one was claimed before. */
+  otherLedger?: { incarnation: string; since: number };
   /** `heard`: version up to which the planner was told, absent before it is first asked; 0 where its answer was refused while steps wait. */
   plan: { version: number; goal: string; done: PlanEnd | null; rejected: string[]; rejections: number; changedAt: number; heard?: number };
   /** In the order in which they came. */

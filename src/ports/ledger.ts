@@ -37,8 +37,11 @@ export type ClaimAnswer =
   | { kind: 'dead-owner'; fence: number; firstClaimedAt: number; sendWindowUntil: number; owner: ClaimOwner }
   | { kind: 'mismatch'; argsDigest: string }
   | { kind: 'fenced'; epoch: number }
-  /** The newest event about the call is not the request of this attempt, or the attempt was given back: nothing is sent any more. */
-  | { kind: 'not-awaited' }
+  /**
+   * The newest event about the call is not the request of this attempt, or the attempt was given back: nothing is sent any more. `standing`:
+   * a claim under this key that nobody gave back, such as that of another execution of the run, so that nothing is proved by this answer.
+   */
+  | { kind: 'not-awaited'; standing?: { fence: number; owner: ClaimOwner } }
   /** Nobody has claimed here, but the call was requested under another incarnation of the ledger: that proves nothing. */
   | { kind: 'claims-lost' };
 

@@ -130,9 +130,16 @@ function* claim(stage: Stage, attempt: Attempt, need: CallNeed, key: string, arg
     case 'dead-owner': return { kind: 'in-doubt', why: 'a claim without an outcome' };
     case 'mismatch': return failed('mismatch');
     case 'claims-lost': return { kind: 'in-doubt', why: 'the ledger was put back from an older copy' };
-    case 'fenced':
-    case 'not-awaited': return { kind: 'not-sent', why: 'cancelled' };
+    case 'fenced': return { kind: 'not-sent', why: 'cancelled' };
+    case 'not-awaited': return answer.standing === undefined || stage.mutant === 'standing-is-nothing' ? { kind: 'not-sent', why: 'cancelled' } : unawaited(stage, key, token, answer.standing);
   }
+}
+
+/** Nothing is sent any more; what another flight of the call has claimed may have been. */
+function unawaited(stage: Stage, key: string, token: string, { fence, owner }: { fence: number; owner: ClaimOwner }): CallResult {
+  if (owner.taskToken !== token) return { kind: 'in-doubt', why: 'another flight of this call has claimed it' };
+  stage.ledger.release(key, fence);
+  return { kind: 'not-sent', why: 'cancelled' };
 }
 
 /** `later`: the terms under which the result comes by callbacks. */

@@ -40,8 +40,8 @@ export class SimulatedLedger {
     const { epoch } = this.journal;
     if (epoch > request.epoch && !this.faults.unfenced) return { kind: 'fenced', epoch };
     const awaited = this.journal.awaited(request.callId);
-    if (awaited?.attempt !== request.attempt && !this.faults.unaware) return { kind: 'not-awaited' };
     const row = this.rows.get(request.key) ?? null;
+    if (awaited?.attempt !== request.attempt && !this.faults.unaware) return !row || row.state === 'released' ? { kind: 'not-awaited' } : { kind: 'not-awaited', standing: { fence: row.fence, owner: row.owner } };
     const free = (): ClaimAnswer => (awaited && awaited.incarnation !== this.incarnation ? { kind: 'claims-lost' } : this.take(request, row));
     if (!row) return free();
     if (row.argsDigest !== request.argsDigest) return { kind: 'mismatch', argsDigest: row.argsDigest };

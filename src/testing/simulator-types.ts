@@ -43,4 +43,4 @@ export type Strike = (typeof STRIKES)[number];
 export type Mutant =
   | 'ignore-diverged' | 'start-before-append' | 'answer-before-append'
   | 'journal-unfenced' | 'claims-unfenced' | 'deals-dead-claims'
-  | 'claim-skipped' | 'settle-ignored' | 'gate-skipped' | 'key-by-attempt' | 'unknown-is-failed' | 'approval-unchecked' | 'held-is-busy' | 'not-withdrawn';
+  | 'claim-skipped' | 'settle-ignored' | 'gate-skipped' | 'key-by-attempt' | 'unknown-is-failed' | 'approval-unchecked' | 'held-is-busy' | 'not-withdrawn' | 'standing-is-nothing';

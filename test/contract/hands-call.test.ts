@@ -101,6 +101,31 @@ describe('I13 what is found before the claim sends nothing and is withdrawn, so 
   });
 });
 
+describe('I13 where the run waits for the attempt no more', () => {
+  const other = { host: 'h', pid: 1, processStart: '1', worker: 'other', taskToken: 'another' };
+  const answered = async (owner: object): Promise<CallResult> => {
+    await over(toolFor(writes));
+    await rig.deps.ledger.claim({ ...claimOfOther(), owner: other });
+    const ledger = { ...rig.deps.ledger, claim: async () => ({ kind: 'not-awaited' as const, standing: { fence: 1, owner: { ...other, ...owner } } }) };
+    return rig.environment().run(makeCall({ ...rig.deps, ledger }), rig.need()) as Promise<CallResult>;
+  };
+  test('another execution may have sent it: nothing is sent here, and it is not taken for never sent', async () => {
+    expect([await answered({}), sent, (await row())?.state]).toEqual([{ kind: 'in-doubt', why: expect.stringContaining('Another execution') }, [], 'claimed']);
+  });
+  test('its own claim, whose answer was lost, is given back', async () => {
+    expect([await answered({ taskToken: rig.environment().context.info.base64TaskToken }), sent, (await row())?.state]).toEqual([{ kind: 'not-sent', why: 'cancelled' }, [], 'released']);
+  });
+  test('one that only meets a full tool says that another execution has claimed it', async () => {
+    const call = await over(toolFor(async ({ text }) => { sent.push(text); await new Promise((resolve) => { setTimeout(resolve, 400); }); return null; }, { concurrency: 1 }));
+    const first = call();
+    while (sent.length === 0) await new Promise((resolve) => { setTimeout(resolve, 5); });
+    const environment = rig.environment();
+    Object.assign(environment.context.info, { base64TaskToken: 'of another execution' });
+    expect(await environment.run(makeCall(rig.deps), rig.need())).toMatchObject({ kind: 'in-doubt' });
+    expect([await first, sent]).toMatchObject([{ kind: 'succeeded' }, ['hello']]);
+  });
+});
+
 test('a cancel between claim and send gives the claim back, and the next attempt takes it at once', async () => {
   await over(toolFor(writes));
   const environment = rig.environment();

@@ -65,6 +65,7 @@ const mutants: [string, Mutant, keyof typeof scenarios, number, RegExp][] = [
   ['hands that take an unknown outcome for a failure', 'unknown-is-failed', 'storm with approvals', 1, /C1|C2/],
   ['hands that do not look at the approval before the send', 'approval-unchecked', 'storm with approvals', 1, /C4/],
   ['hands that try again beside a living owner', 'held-is-busy', 'storm with approvals', 1, /C1|C2/],
+  ['hands that take an attempt which is not awaited for one that nobody made', 'standing-is-nothing', 'storm', 520, /C1|C2/],
   ['hands that do not withdraw what they do not send', 'not-withdrawn', 'storm with approvals', 35, /C1|C2/],
   ['a gate that never looks', 'gate-skipped', 'storm', 1, /C1|C2/],
 ];

@@ -17,6 +17,11 @@ const RUNNER = 'src/activities/runner.ts';
 
 module.exports = [
   {
+    id: 'standing-is-nothing', what: 'an attempt that is not awaited any more is taken for never sent, whoever has claimed it', file: CALL,
+    find: '  if (!standing) return no;', replace: '  if (!standing || no) return no;',
+    test: { ...hands, name: 'I13 where the run waits for the attempt no more another execution may have sent it: nothing is sent here, and it is not taken for never sent' },
+  },
+  {
     id: 'dropped-stays-approvable', what: 'what the planner drops can still be approved', file: 'src/core/rules/steering.ts',
     find: 'return dropped.size === 0 ? [] : endWaits(', replace: 'return dropped.size >= 0 ? [] : endWaits(',
     test: { file: 'test/core/steering.test.ts', name: 'R4.4 R10.2 a step that waits for its approval may be dropped: the approval is void, nothing is executed, and what replaces it is asked for anew' },

@@ -35,6 +35,10 @@ export const modelCallFailed: Fold<'ModelCallFailed'> = (state, { data }) => {
   return setCall(release(spent, data.callId), data.callId, { phase: 'failed', failures });
 };
 
+/** Notes when the run first met a ledger. */
+const met = (state: State, incarnation: string | undefined, at: number): State =>
+  (incarnation === undefined || incarnation === (state.otherLedger?.incarnation ?? state.ledgerIncarnation) ? state : { ...state, otherLedger: { incarnation, since: at } });
+
 export const callPrepared: Fold<'CallPrepared'> = (state, { data, at }) => {
   const step = stepOf(state, data.stepId);
   const call: CallState = {
@@ -47,7 +51,7 @@ export const callPrepared: Fold<'CallPrepared'> = (state, { data, at }) => {
     // The run began under another ledger: what was put back is older than the run, which may have made this very call before.
     ...(data.ledgerIncarnation === undefined || data.ledgerIncarnation === state.ledgerIncarnation ? {} : { claimsLost: true as const }),
   };
-  const next = { ...state, callSeq: Math.max(state.callSeq, data.callSeq), calls: { ...state.calls, [data.callId]: call } };
+  const next = { ...met(state, data.ledgerIncarnation, at), callSeq: Math.max(state.callSeq, data.callSeq), calls: { ...state.calls, [data.callId]: call } };
   return setStep(next, data.stepId, {
     status: 'active', callId: data.callId, prepared: (step?.prepared ?? 0) + 1, prepareFailures: 0, missing: undefined, ...(step?.edited ? { edited: { ...step.edited, fresh: false } } : {}),
   });
@@ -149,9 +153,10 @@ export const retryScheduled: Fold<'RetryScheduled'> = (state, { data }) => {
   return setCall(release(state, data.callId), data.callId, { phase: 'ready', dueAt: data.dueAt, missing: looked(callOf(state, data.callId), data.class), lacks: data.lacks });
 };
 
-export const recoveryChecked: Fold<'RecoveryChecked'> = (state, { data, at }) => {
-  const call = callOf(state, data.callId);
-  if (!call) return state;
+export const recoveryChecked: Fold<'RecoveryChecked'> = (before, { data, at }) => {
+  const call = callOf(before, data.callId);
+  if (!call) return before;
+  const state = met(before, data.incarnation, at);
   const certain = data.unsure === undefined && (data.decision === 'send' || data.decision === 'retry');
   const known = certain ? { unsure: undefined, claimsLost: undefined } : data.decision === 'retry' ? { unsure: data.unsure } : {};
   // What comes after this look is claimed in the ledger that was looked at.

@@ -134,7 +134,7 @@ function judgeAbsence(state: State, call: CallState, seen: GateEvidence, now: nu
   if (seen.lookUp.kind === 'none' || seen.lookUp.kind === 'not-asked' || seen.lookUp.kind === 'no-tool') return { decision: 'ask-person', why: `${call.tool} cannot be looked up` };
   if (seen.lookUp.kind === 'cannot-say') return { decision: 'ask-person', why: seen.lookUp.why };
   const { ledger } = seen;
-  if (ledger.state !== 'dead' && ledger.state !== 'unknown') return judgeLost(state, call, now);
+  if (ledger.state !== 'dead' && ledger.state !== 'unknown') return judgeLost(state, call, seen, now);
   // A dead owner sends no more, a stalled one until its window closes; what has left before may still be on its way.
   const windowLeft = ledger.ownerGone ? 0 : ledger.sendWindowUntil - seen.now;
   if (windowLeft > 0) return { decision: 'wait', why: 'the old attempt may still send', againAt: now + windowLeft + 250 };
@@ -142,11 +142,16 @@ function judgeAbsence(state: State, call: CallState, seen: GateEvidence, now: nu
   return { decision: 'retry', why: 'absent at two looks after nothing could be sent any more' };
 }
 
-/** The ledger that saw a claim is gone, so nobody knows when it was made; but it was before this, and sends for its window at most. */
-function judgeLost(state: State, call: CallState, now: number): Verdict {
+/**
+ * The ledger that saw a claim is gone, so nobody knows when it was made; but it was before the run met this one, and sends for its window at
+ * most. Counted from then on, and not from each look: else an approval that is shorter than the window would have ended at each second look.
+ */
+function judgeLost(state: State, call: CallState, seen: GateEvidence, now: number): Verdict {
   if (call.absent > 0) return { decision: 'retry', why: 'absent, and still absent when nothing could be sent any more' };
-  const windowMs = toolOf(state, call.tool)?.sendWindowMs ?? 60_000;
-  return { decision: 'wait', why: 'the ledger that saw its claims is gone, and an old attempt may still send', againAt: now + windowMs + LOOK_AGAIN_MS + 250, absent: 1 };
+  const since = state.otherLedger?.incarnation === seen.incarnation ? state.otherLedger.since : now;
+  const quiet = since + (toolOf(state, call.tool)?.sendWindowMs ?? 60_000) + LOOK_AGAIN_MS + 250;
+  if (now >= quiet) return { decision: 'retry', why: 'absent, long after its claims were lost with their ledger' };
+  return { decision: 'wait', why: 'the ledger that saw its claims is gone, and an old attempt may still send', againAt: quiet, absent: 1 };
 }
 
 /** The effect did not happen; may it now? Questions 1, 2, 3 and 5. */

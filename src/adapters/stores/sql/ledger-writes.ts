@@ -23,8 +23,8 @@ export function* claim(request: ClaimRequest): Steps<ClaimAnswer> {
   const epoch = (yield* one<{ epoch: number }>('SELECT epoch FROM run WHERE run_id = ?', request.runId))?.epoch ?? request.epoch;
   if (epoch > request.epoch) return { kind: 'fenced', epoch };
   const awaited = yield* one<Awaited>('SELECT attempt, incarnation FROM awaited WHERE run_id = ? AND call_id = ?', request.runId, request.callId);
-  if (awaited === null || awaited.attempt !== request.attempt) return { kind: 'not-awaited' };
   const row = yield* claimOf(request.key);
+  if (awaited === null || awaited.attempt !== request.attempt) return row === null || row.state === 'released' ? { kind: 'not-awaited' } : { kind: 'not-awaited', standing: { fence: row.fence, owner: row.owner } };
   if (row === null) return yield* takeFree(request, awaited, row);
   if (row.argsDigest !== request.argsDigest) return { kind: 'mismatch', argsDigest: row.argsDigest };
   if (row.outcome !== null) return { kind: 'outcome', fence: row.fence, outcome: row.outcome };
