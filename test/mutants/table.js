@@ -19,7 +19,7 @@ module.exports = [
   {
     id: 'standing-is-nothing', what: 'an attempt that is not awaited any more is taken for never sent, whoever has claimed it', file: CALL,
     find: '  if (!standing) return no;', replace: '  if (!standing || no) return no;',
-    test: { ...hands, name: 'I13 where the run waits for the attempt no more another execution may have sent it: nothing is sent here, and it is not taken for never sent' },
+    test: { ...hands, name: 'another execution may have sent it: nothing is sent here, and it is not taken for never sent' },
   },
   {
     id: 'dropped-stays-approvable', what: 'what the planner drops can still be approved', file: 'src/core/rules/steering.ts',
