@@ -3,6 +3,7 @@
 import { canonical, type Json } from './core/canonical';
 import { callbackMessageId } from './core/keys';
 import { MAX_DEPTH, nestedBeyond } from './core/rules/binding';
+import { isWritten } from './core/person';
 import { LIMITS, type Actor } from './core/run';
 import type { Message, MessageBody } from './core/message';
 
@@ -83,6 +84,7 @@ export function faultOfMessage(value: unknown): string | null {
     const m = value as Partial<Message>;
     if (!text(m.messageId, 128)) return 'A message needs a messageId of 1 to 128 characters.';
     if (!isActor(m.actor)) return 'A message needs an actor {id, via, assurance}.';
+    if (!isWritten(m.actor.id)) return 'The id of an actor must be a name as people write it: composed (Unicode NFC), no blanks around it, nothing in it that is not seen.';
     if (m.token !== undefined && !text(m.token)) return 'A token is a text of at most 4,096 characters.';
     if (m.receivedAt !== undefined && !Number.isFinite(m.receivedAt)) return 'receivedAt must be a time in ms.';
     const body = m.body as unknown as Record<string, unknown> | null | undefined;

@@ -3,7 +3,7 @@
 import { usesOf } from './rules/binding';
 import type { Output, ToolManifest } from './run';
 import { callbackIdOf } from './keys';
-import type { CallState, CallbackState, State, StepState } from './state';
+import type { ApprovalState, CallState, CallbackState, State, StepState } from './state';
 import type { CallArgs } from './world';
 
 /** The entry of a record under a name from outside; names such as `constructor` lead to nothing. */
@@ -113,6 +113,12 @@ export const isFull = ({ open, over, items, expect }: CallbackState): boolean =>
 /** The open call whose outside would call back under this id. */
 export const callCalledBack = (state: State, callbackId: string): CallState | undefined =>
   callsOf(state).find((call) => call.kind === 'tool' && call.undoOf === undefined && call.attempt > 0 && callbackIdOf(state.runId, call.callId) === callbackId);
+
+/** Who has approved so far: a word that was given beforehand for a time counts no longer than that. */
+export function votesAt({ granted, byGrant = [] }: Pick<ApprovalState, 'granted' | 'byGrant'>, now: number): Pick<ApprovalState, 'granted'> & { byGrant: NonNullable<ApprovalState['byGrant']> } {
+  const over = byGrant.filter(({ until }) => until !== null && until <= now);
+  return { granted: granted.filter(({ id }) => !over.some((vote) => vote.id === id)), byGrant: byGrant.filter((vote) => !over.includes(vote)) };
+}
 
 /** Does anything wait for a person? */
 export function waitsForPerson(state: State): boolean {

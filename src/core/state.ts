@@ -66,8 +66,8 @@ export interface CallState {
   resourceVersion: string | null;
   planVersion: number;
   approvalId?: string;
-  /** The grant that its approval rests on. */
-  grantId?: string;
+  /** The grants that its approval rests on. */
+  grantIds?: string[];
   /** ms until which the approval allows the request; 0 when none is needed. */
   approvedUntil: number;
   /** What is kept of the tokens of those who approved it. */
@@ -100,6 +100,8 @@ export interface CallState {
 export interface ApprovalState {
   approvalId: string; callId: string; stepId: string; binding: Binding; rule: ApproverRule;
   expiresAt: number; onDeadline: OnDeadline; askedAt: number; granted: Actor[]; previewRef?: ArtifactRef;
+  /** Those of `granted` who gave their word beforehand, by a grant that ends at `until`. */
+  byGrant?: { id: string; grantId: string; until: number | null }[];
   /** Reminders so far. */
   reminded?: number;
 }

@@ -37,6 +37,14 @@ test('a quorum counts different people', () => {
   approve(one, 'bob').then(['ApprovalGranted', { final: true }], 'ToolCallRequested').thenHears('granted');
 });
 
+test.each([['another case', 'Ann'], ['other letters of the same look', '\uff41nn'], ['what nobody sees', 'a\u200bnn']])('R6.3 one person under another spelling is one person: %s', (_how, spelt) => {
+  const two = asks({ approval: { quorum: 2, approvers: [], ownerMay: false, rule: 'r' } });
+  approve(approve(asked(two)), spelt).thenHears('already-decided');
+  const own = given({ steps: [toolStep('s', 'pay')], owner: { id: 'ann', via: 'cli', assurance: 'local-user' } }).when(prepared('s', { of: 's' }, { policy: asks() }));
+  approve(own, spelt).thenHears('refused');
+  approve(asked(asks({ approval: { quorum: 1, approvers: ['ann'], ownerMay: false, rule: 'r' } })), spelt).thenHears('refused');
+});
+
 test('two approvers at once: one counts, and the other hears who was first', () => {
   const run = asked();
   const both = run.when(said('ann', { kind: 'approve', approvalId: idOf(run) }), said('bob', { kind: 'approve', approvalId: idOf(run) }));

@@ -5,10 +5,11 @@ import type { Command } from '../../src/core/commands';
 import type { Json } from '../../src/core/canonical';
 import type { PendingTerms } from '../../src/core/pending';
 import type { StepOutline } from '../../src/core/plan';
+import { matterOf } from '../../src/core/rules/authority';
 import { parsePlan } from '../../src/core/rules/planning';
 import { pageOf, rowOf } from '../../src/core/summary';
 import type { CallResult } from '../../src/core/world';
-import { cancelled, evidence, given, prepared, returned, said, saw, succeeded, toolStep, GivenRun } from '../../src/testing/scenario';
+import { cancelled, evidence, given, prepared, returned, said, saw, signed, succeeded, toolStep, GivenRun } from '../../src/testing/scenario';
 
 const HOUR = 3_600_000;
 const ID = callbackIdOf('run-1', 'c1');
@@ -136,6 +137,13 @@ describe('when the worker is lost after the outside has accepted', () => {
     const unsure = given({ mode: 'production', steps: [toolStep('s', 'mail')] }).when(prepared('s')).when(returned('c1', 1, { kind: 'unknown', why: 'lost' }));
     const asked = unsure.when(calls('e1')).thenHears('counted').when(saw('c1', 1, evidence({ ledger: dead, lookUp: { kind: 'none' }, honoursKey: true }))).then(['RecoveryChecked', { decision: 'ask-person' }], 'HumanDecisionRequested');
     asked.when(calls('e2')).then('CallbackReceived').thenHears('counted');
+    // What was told before is not the result of what is sent once a person has said that nothing had happened.
+    const { about, binding } = matterOf(asked.state, 'c1')!;
+    const no = signed('ann', { kind: 'resolve', callId: 'c1', verdict: 'not-happened' }, { jti: 't1', run: 'run-1', about, binding, may: ['resolve'], exp: asked.now + HOUR });
+    const sentAgain = asked.when(no).then('HumanDecided', 'ToolCallRequested');
+    expect(sentAgain.state.callbacks).toEqual({});
+    const again = sentAgain.when(returned('c1', 2, pending())).then('ToolCallPending', 'CallbackAwaited');
+    again.when(calls('e3', 3)).then('CallbackReceived', 'ToolCallSucceeded', 'StepCompleted', 'RunCompleted');
   });
   test('a person is not believed that it did not happen once the outside has called back for it', () => {
     const asked = doubt('pay').when(calls('e1', 1, { item: 'a' })).when(saw('c1', 1, evidence({ ledger: dead, lookUp: { kind: 'none' }, honoursKey: true })));

@@ -108,3 +108,40 @@ test('a run has at most 32 grants in force', () => {
 test.each([{ forMs: 0 }, { forMs: '2h' }, { where: {} }, { where: { a: 1 } }, { where: [] }, { until: 5 }, 'yes', null])('terms of the wrong shape are refused at the door: %j', (terms) => {
   expect(faultOfMessage({ messageId: 'm', actor: { id: 'a', via: 'cli', assurance: 'claimed' }, body: { kind: 'approve', approvalId: 'a', grant: terms } })).toContain('approve');
 });
+
+describe('a word given beforehand, as one of two', () => {
+  const two = asks({ approval: { quorum: 2, approvers: [], ownerMay: false, rule: 'r' } });
+  const counted = (terms: GrantTerms = {}): GivenRun => granted(terms).when(prepared('b', {}, { policy: two })).then('CallPrepared', 'ApprovalRequested', ['ApprovalGranted', { final: false }]);
+  const approve = (run: GivenRun, who: string): GivenRun => run.when(said(who, { kind: 'approve', approvalId: idOf(run) }));
+
+  test('R10.1 is taken back with its grant while the approval is open: it is void, and both are asked', () => {
+    const run = counted();
+    const revoked = run.when(said('ann', { kind: 'revoke', grantId: grantOf(run) })).then('GrantRevoked', ['ApprovalVoided', { approvalId: idOf(run) }]);
+    approve(run, 'bob').thenHears('granted');
+    revoked.when(said('bob', { kind: 'approve', approvalId: idOf(run) })).thenHears('expired');
+    const asked = revoked.when(prepared('b', {}, { policy: two, n: 2 })).then('CallPrepared', 'ApprovalRequested');
+    approve(asked, 'bob').then(['ApprovalGranted', { final: false }]);
+  });
+
+  test('R10.1 counts no longer than it was given for: the one who comes later is one of two, and its giver may come again', () => {
+    const later = counted({ forMs: HOUR / 4 }).after(HOUR / 4);
+    const bob = approve(later, 'bob').then(['ApprovalGranted', { final: false }]).thenHears('counted');
+    approve(bob, 'ann').then(['ApprovalGranted', { final: true }], 'ToolCallRequested');
+    expect(bob.state.approvals[idOf(bob)]).toMatchObject({ granted: [{ id: 'bob' }] });
+  });
+
+  test('R10.1 ends what both allowed at its own end, and takes it back when it is revoked before the call is made', () => {
+    const paused = counted({ forMs: HOUR / 4 }).when(said('bob', { kind: 'pause', reason: '' }));
+    const ready = approve(paused, 'bob').then(['ApprovalGranted', { final: true }]);
+    ready.when(said('ann', { kind: 'revoke', grantId: grantOf(ready) })).then('GrantRevoked', 'ApprovalVoided');
+    ready.after(HOUR / 4).when(said('bob', { kind: 'resume' })).then('RunResumed', ['ApprovalVoided', { why: 'it expired before the call was made' }]);
+  });
+
+  test('R10.1 of two such words each takes back what both allowed', () => {
+    const steady = given({ steps: [...steps, toolStep('d', 'post', { dependsOn: ['b'] })], agent: { tools: KINDS } });
+    let run = grant(steady.when(prepared('a', { of: 'a' }, { policy }))).when(returned('c1', 1, succeeded())).when(prepared('b', {}, { policy: two }));
+    run = run.when(said('bob', { kind: 'approve', approvalId: idOf(run), grant: {} })).when(returned('c2', 1, succeeded())).when(said('bob', { kind: 'pause', reason: '' }));
+    run = run.when(prepared('d', {}, { policy: two })).then('CallPrepared', 'ApprovalRequested', ['ApprovalGranted', { final: false }], ['ApprovalGranted', { final: true }]);
+    for (const grantId of (run.state.grants ?? []).map((one) => one.grantId)) run.when(said('eve', { kind: 'revoke', grantId })).then('GrantRevoked', ['ApprovalVoided', { why: `eve revoked grant ${grantId}` }]);
+  });
+});

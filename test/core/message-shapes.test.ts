@@ -34,3 +34,9 @@ test('I7 a list of one word is no word: what the law branches on is a text, and 
   expect(faultOfMessage({ messageId: 'm', actor: { id: 'ann', via: 'cli', assurance: ['token'] }, body: { kind: 'resume' } })).toMatch(/actor/);
   expect(faultOfMessage(message({ kind: 'answer', questionId: 'q', answer: { ref: { sha256, bytes: 0 } } }))).toBeNull();
 });
+
+test('R6.3 a name that people could not write again is refused, and one in any script is not', () => {
+  const from = (id: string): string | null => faultOfMessage({ messageId: 'm', actor: { id, via: 'cli', assurance: 'claimed' }, body: { kind: 'resume' } });
+  for (const id of ['ann ', ' ann', ' ', 'a\u200bnn', 'Ann\u0000', 'a\nb', 'Jose\u0301', '\ud83d', '\u202eann']) expect([id, from(id)]).toEqual([id, expect.stringContaining('as people write it')]);
+  for (const id of ['ann', 'Ann Lee', 'Jos\u00e9', '\u674e\u96f7', '\u0410\u043d\u043d\u0430', 'ann@example.org', 'S. O\u2019Neill']) expect([id, from(id)]).toEqual([id, null]);
+});

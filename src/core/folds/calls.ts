@@ -181,6 +181,9 @@ export const humanDecisionRequested: Fold<'HumanDecisionRequested'> = (state, { 
 export const humanDecided: Fold<'HumanDecided'> = (state, { data, at }: EventOf<'HumanDecided'>) => {
   const text = `${data.actor.id} decided ${data.verdict} at ${iso(at)}.`;
   const next = { ...state, decisions: without(state.decisions, data.decisionId), closed: keep(state.closed, 'id', { id: data.callId, kind: 'already-decided' as const, text }, CAPS.closed) };
-  return data.verdict === 'not-happened' ? setCall(release(next, data.callId), data.callId, { phase: 'ready', dueAt: at, decisionId: undefined, unsure: undefined, claimsLost: undefined }) : next;
+  if (data.verdict !== 'not-happened') return next;
+  // What somebody has told under its id before is of nothing that happened, and is not the result of what is sent next.
+  const kept = Object.fromEntries(Object.entries(next.callbacks ?? {}).filter(([, entry]) => entry.open || entry.callId !== data.callId));
+  return setCall(release(next.callbacks ? { ...next, callbacks: kept } : next, data.callId), data.callId, { phase: 'ready', dueAt: at, decisionId: undefined, unsure: undefined, claimsLost: undefined });
 };
 

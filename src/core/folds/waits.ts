@@ -1,10 +1,10 @@
 // Folds of everything that waits: approvals, questions, plain waits.
 // Pure and total (I3, I7); what is over stays in the capped list `closed`, so that a late answer hears who decided.
 import type { EventOf } from '../events';
-import type { State } from '../state';
+import type { ApprovalState, State } from '../state';
 import { CAPS, type Fold, closeCall, dropCallbacks, keep, setCall, setStep, without } from './parts';
 import { iso } from '../iso';
-import { callbackOf, callOf, entryOf, stepOf } from '../lookups';
+import { callbackOf, callOf, entryOf, stepOf, votesAt } from '../lookups';
 import { MOST_GRANTS } from '../rules/grants';
 
 export const approvalRequested: Fold<'ApprovalRequested'> = (state, { data, at }) => {
@@ -21,14 +21,23 @@ function close(state: State, approvalId: string, kind: 'already-decided' | 'expi
 export const approvalGranted: Fold<'ApprovalGranted'> = (state, { data, at }) => {
   const approval = entryOf(state.approvals, data.approvalId);
   if (!approval) return state;
-  const granted = [...approval.granted, ...data.actors];
+  const before = votesAt(approval, at);
+  const granted = [...before.granted, ...data.actors];
+  const byGrant = [...before.byGrant, ...givenBeforehand(state, data)];
   const used = data.grantId === undefined ? state : countUse(state, data.grantId);
-  if (!data.final) return { ...used, approvals: { ...used.approvals, [data.approvalId]: { ...approval, granted } } };
+  if (!data.final) return { ...used, approvals: { ...used.approvals, [data.approvalId]: { ...approval, granted, byGrant: byGrant.length > 0 ? byGrant : undefined } } };
   const who = granted.map((actor) => actor.id).join(', ');
   const next = close(used, data.approvalId, 'already-decided', `Already approved by ${who} at ${iso(at)}.`);
   const proofs = granted.flatMap(({ id, proof }) => (proof ? [{ ...proof, sub: id }] : []));
-  return setCall(next, data.callId, { phase: 'ready', dueAt: at, approvedUntil: data.until ?? approval.expiresAt, ...(proofs.length > 0 ? { proofs } : {}), ...(data.grantId === undefined ? {} : { grantId: data.grantId }) });
+  return setCall(next, data.callId, {
+    phase: 'ready', dueAt: at, approvedUntil: Math.min(data.until ?? approval.expiresAt, ...byGrant.flatMap(({ until }) => until ?? [])),
+    ...(proofs.length > 0 ? { proofs } : {}), ...(byGrant.length > 0 ? { grantIds: byGrant.map(({ grantId }) => grantId) } : {}),
+  });
 };
+
+/** The word of somebody who had given it before, by a grant. */
+const givenBeforehand = (state: State, { actors, grantId }: EventOf<'ApprovalGranted'>['data']): NonNullable<ApprovalState['byGrant']> =>
+  (grantId === undefined ? [] : actors.map(({ id }) => ({ id, grantId, until: state.grants?.find((grant) => grant.grantId === grantId)?.until ?? null })));
 
 function countUse(state: State, grantId: string): State {
   return { ...state, grants: (state.grants ?? []).map((grant) => (grant.grantId === grantId ? { ...grant, uses: grant.uses + 1 } : grant)) };

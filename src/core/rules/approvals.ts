@@ -5,7 +5,8 @@ import type { ApproverRule, Binding, Draft, PolicyVerdict } from '../events';
 import type { GrantTerms, Message } from '../message';
 import { iso } from '../iso';
 import { askId, grantIdOf } from '../keys';
-import { entryOf } from '../lookups';
+import { entryOf, votesAt } from '../lookups';
+import { samePerson } from '../person';
 import type { OnDeadline } from '../plan';
 import type { Actor, ArtifactRef } from '../run';
 import type { ApprovalState, GrantState, State } from '../state';
@@ -36,7 +37,7 @@ export function askApproval(state: State, { callId, binding, policy, previewRef,
 /** Approvals that stand already, one a person, no more than are needed. */
 function standing(state: State, rule: ApproverRule, editor: Actor | undefined, grants: GrantState[]): { by: Actor; until: number | null; grantId?: string }[] {
   const counts = editor !== undefined && mayNot(state, rule, editor) === null;
-  return [...(counts ? [{ by: editor, until: null }] : []), ...grants.filter(({ by }) => !counts || by.id !== editor.id)].slice(0, rule.quorum);
+  return [...(counts ? [{ by: editor, until: null }] : []), ...grants.filter(({ by }) => !counts || !samePerson(by.id, editor.id))].slice(0, rule.quorum);
 }
 
 /** Did the decision reach a door in time? Only a door that authenticates may say when. */
@@ -65,10 +66,11 @@ export function approve(state: State, message: Message, { approvalId, grant }: {
   }
   if (fault !== undefined) return refuse(messageId, actor, 'refused', `${fault} ${approvalId} is open as before.`);
   const { callId, rule } = approval;
-  if (approval.granted.some((one) => one.id === actor.id)) {
+  const granted = votesAt(approval, now).granted;
+  if (granted.some((one) => samePerson(one.id, actor.id))) {
     return refuse(messageId, actor, 'already-decided', `${actor.id} has approved this already; ${rule.quorum} different people must.`);
   }
-  const missing = rule.quorum - approval.granted.length - 1;
+  const missing = rule.quorum - granted.length - 1;
   const final = missing <= 0;
   // Received in time and heard late: what was approved may still be sent within the grace time.
   const late = now > approval.expiresAt ? { until: approval.expiresAt + GRACE_MS } : {};
@@ -106,7 +108,7 @@ export function expireApproval(state: State, approval: ApprovalState, now: numbe
   const expired = draft('ApprovalExpired', { approvalId, callId }, approvalId);
   const failure = { class: 'expired' as const, code: 'approval-expired', message: 'Nobody approved in time.' };
   switch (onDeadline.then) {
-    case 'cancel-run': return [expired, ...cancelRun(state, approval.rule.rule, `approval ${approvalId} expired`, now, approvalId)];
+    case 'cancel-run': return [expired, ...cancelRun(state, approval.rule.rule, `nobody approved ${approval.binding.tool} in time (${approvalId})`, now, approvalId)];
     case 'ask-again':
     case 'escalate': {
       const rule = onDeadline.then === 'escalate' ? { ...approval.rule, approvers: onDeadline.escalateTo } : approval.rule;

@@ -5,6 +5,7 @@ import { type Decision, answer, draft, only, refuse } from '../draft';
 import type { Failure } from '../failure';
 import { entryOf } from '../lookups';
 import type { Message } from '../message';
+import { samePerson } from '../person';
 import type { Output } from '../run';
 import type { State, StepState } from '../state';
 import { inTime, notOpen } from './approvals';
@@ -17,7 +18,7 @@ export function edit(state: State, message: Message, approvalId: string, args: O
   if (!approval) return notOpen(state, message, approvalId, 'open approval');
   const no = mayNot(state, approval.rule, actor);
   // Whoever asked for the run may say what it shall do; another person then decides.
-  if (no && actor.id !== state.owner.id) return refuse(messageId, actor, 'refused', no);
+  if (no && !samePerson(actor.id, state.owner.id)) return refuse(messageId, actor, 'refused', no);
   if (!inTime(approval.expiresAt, message, now)) return refuse(messageId, actor, 'expired', 'The approval has expired; nothing is executed.');
   if (fault !== undefined) return refuse(messageId, actor, 'refused', `${fault} ${approvalId} is open as before.`);
   const { callId, stepId } = approval;

@@ -8,6 +8,7 @@ import { iso } from '../iso';
 import { grantIdOf, majorOf } from '../keys';
 import { callsOf, toolOf } from '../lookups';
 import type { GrantTerms, Message } from '../message';
+import { samePerson } from '../person';
 import type { Actor, Effect, ToolManifest } from '../run';
 import type { ApprovalState, GrantState, State } from '../state';
 import { memberAt } from './binding';
@@ -17,7 +18,7 @@ export const MOST_GRANTS = 32;
 
 /** Why this actor may not decide under the rule, or null. */
 export function mayNot(state: State, { approvers, ownerMay, rule }: ApproverRule, actor: Actor): string | null {
-  if (!ownerMay && actor.id === state.owner.id) return `${actor.id} asked for this run and may not approve its own call (rule ${rule}).`;
+  if (!ownerMay && samePerson(actor.id, state.owner.id)) return `${actor.id} asked for this run and may not approve its own call (rule ${rule}).`;
   if (approvers.length > 0 && !approvers.includes(actor.id)) return `${actor.id} may not decide this; rule ${rule} names ${approvers.join(', ')}.`;
   return null;
 }
@@ -56,7 +57,7 @@ export function termsFor(state: State, tool: Pick<ToolManifest, 'name' | 'versio
 export function standIns(state: State, tool: Pick<ToolManifest, 'name' | 'version' | 'effect'>, rule: ApproverRule, fits: readonly string[], now: number): GrantState[] {
   if (!mayGrant(rule, tool.effect)) return [];
   const able = covers(state, tool, now).filter((grant) => (!grant.where || fits.includes(grant.grantId)) && mayNot(state, rule, grant.by) === null);
-  return able.filter((grant, i) => able.findIndex((other) => other.by.id === grant.by.id) === i);
+  return able.filter((grant, i) => able.findIndex((other) => samePerson(other.by.id, grant.by.id)) === i);
 }
 
 /** Do arguments fit the terms? A member that is missing, or is no text, number or truth value, never does; nor does a path that climbs. */
@@ -70,11 +71,12 @@ export function fitsTerms(args: Json, where: Readonly<Record<string, string>>): 
   });
 }
 
-/** A grant ends; what it has allowed and what was not requested yet is asked for anew. */
+/** A grant ends; what it has allowed or helped to allow, and what was not requested yet, is asked for anew. */
 export function revoke(state: State, { messageId, actor }: Message, grantId: string): Decision {
   const grant = (state.grants ?? []).find((one) => one.grantId === grantId);
   if (!grant) return refuse(messageId, actor, 'unknown', `This run has no grant ${grantId} in force.`);
-  const unsent = callsOf(state).filter((call) => call.grantId === grantId && call.phase === 'ready' && !call.unsure);
+  const open = Object.values(state.approvals).flatMap(({ callId, byGrant }) => (byGrant?.some((vote) => vote.grantId === grantId) ? [callId] : []));
+  const unsent = callsOf(state).filter((call) => (call.grantIds?.includes(grantId) && call.phase === 'ready' && !call.unsure) || (call.phase === 'asking' && open.includes(call.callId)));
   const events = [
     draft('GrantRevoked', { grantId, actor }, grantId, actor),
     ...unsent.map((call) => draft('ApprovalVoided', { approvalId: call.approvalId ?? null, callId: call.callId, why: `${actor.id} revoked grant ${grantId}` }, call.approvalId)),
