@@ -11,6 +11,7 @@ import type { State } from '../core/state';
 import { isNewer } from '../core/versions/door';
 import { LAW } from '../core/versions/laws';
 import { migrationOf } from '../core/versions/migrate';
+import { nextAfter } from '../ports/journal';
 import type { Place } from './place';
 
 export interface Outlook {
@@ -43,7 +44,7 @@ async function openRows(place: Place): Promise<RunRow[]> {
   const client = await place.client({ mustExist: false });
   const rows: RunRow[] = [];
   for (let page: RunRow[] | undefined; page === undefined || page.length === PAGE;) {
-    page = await client.list({ limit: PAGE, ...(rows.length > 0 ? { before: rows.at(-1)?.runId } : {}) });
+    page = await client.list({ limit: PAGE, ...nextAfter(page) });
     rows.push(...page);
   }
   return rows.filter((row) => !isOver(row)).reverse();

@@ -9,7 +9,7 @@ import { iso } from '../core/iso';
 import type { RunRow, WaitRow } from '../core/row';
 import type { State } from '../core/state';
 import { knownLaw } from '../core/versions/door';
-import type { ListQuery } from '../ports/journal';
+import { nextAfter, type ListQuery } from '../ports/journal';
 import { isOver } from './start';
 import { ClientError, type ClientStores } from './types';
 
@@ -112,7 +112,7 @@ export async function inboxOf(stores: ClientStores): Promise<{ run: RunRow; wait
   const kinds: WaitRow['kind'][] = ['approval', 'question', 'decision', 'callback', 'blocked', 'budget', 'paused'];
   const rows: RunRow[] = [];
   for (let page: RunRow[] | undefined; page === undefined || page.length === PAGE;) {
-    page = await stores.journal.list({ waitingFor: kinds, limit: PAGE, ...(rows.length > 0 ? { before: rows.at(-1)?.runId } : {}) });
+    page = await stores.journal.list({ waitingFor: kinds, limit: PAGE, ...nextAfter(page) });
     rows.push(...page);
   }
   const open = rows.flatMap((run) => run.waits.filter((wait) => kinds.includes(wait.kind)).map((wait) => ({ run, wait })));

@@ -4,6 +4,7 @@
 // finished is not done again: the new execution opens the journal like any other.
 import type { RunRow } from '../core/row';
 import type { RunInput } from '../core/run';
+import { nextAfter } from '../ports/journal';
 import { workflowIdOf } from '../messages';
 import { sleepsOver, wake } from './asleep';
 import { executionOf, isLost } from './execution';
@@ -48,7 +49,7 @@ const PAGE = 200;
 export async function* restoreAll(stores: ClientStores, temporal: () => Promise<Temporal>, options: { taskQueue?: string } = {}): AsyncGenerator<{ row: RunRow; answer: RestoreAnswer }> {
   const server = await temporal();
   for (let page: RunRow[] | undefined; page === undefined || page.length === PAGE;) {
-    page = await stores.journal.list({ status: OPEN, limit: PAGE, ...(page ? { before: page.at(-1)!.runId } : {}) });
+    page = await stores.journal.list({ status: OPEN, limit: PAGE, ...nextAfter(page) });
     for (const row of page) {
       const view = await executionOf(server, row.runId);
       // One whose start is under way at this moment is nobody's to restore.

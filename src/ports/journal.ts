@@ -43,8 +43,17 @@ export type PurgeAnswer =
   /** Of these calls nobody knows whether they happened: nothing was removed. */
   | { kind: 'in-doubt'; calls: string[] };
 
-/** The newest accepted first; `before` is the last run id of the page before this one. `updatedBefore`: last event before that time, in ms. */
-export interface ListQuery { status?: RunRow['status'][]; waitingFor?: WaitRow['kind'][]; updatedBefore?: number; limit: number; before?: string }
+/** A place in the list: that of the last row of a page. It holds on its own, since the run may be purged before the next page is read. */
+export interface ListCursor { createdAt: number; runId: string }
+
+/** The newest accepted first; `before` is where the page before this one ended (`nextAfter`). `updatedBefore`: last event before that time, in ms. */
+export interface ListQuery { status?: RunRow['status'][]; waitingFor?: WaitRow['kind'][]; updatedBefore?: number; limit: number; before?: ListCursor }
+
+/** What the query of the next page adds: nothing before the first page, or when the last one was empty. */
+export function nextAfter(page: readonly RunRow[] | undefined): Pick<ListQuery, 'before'> {
+  const last = page?.at(-1);
+  return last ? { before: { createdAt: last.createdAt, runId: last.runId } } : {};
+}
 
 /** Bytes of events that one answer carries at most. */
 export const TAIL_BYTES = 64 * 1024;

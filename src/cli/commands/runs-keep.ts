@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import type { RunRow } from '../../core/row';
 import { ClientError } from '../../client/types';
+import { nextAfter } from '../../ports/journal';
 import { act } from '../act';
 import { EXIT, Stop } from '../exit';
 import { durationOf, reaching, reading, type CommonOptions } from '../options';
@@ -25,7 +26,7 @@ async function chosen(place: Place, runId: string | undefined, { olderThan }: Ch
   const { journal } = await place.stores();
   const ids: string[] = [];
   for (let page: RunRow[] | undefined; page === undefined || page.length === PAGE;) {
-    page = await journal.list({ status: OVER, updatedBefore, limit: PAGE, ...(page ? { before: page.at(-1)!.runId } : {}) });
+    page = await journal.list({ status: OVER, updatedBefore, limit: PAGE, ...nextAfter(page) });
     ids.push(...page.map((row) => row.runId));
   }
   return ids;

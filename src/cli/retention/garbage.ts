@@ -5,7 +5,7 @@ import { seemsIdle } from '../../client/asleep';
 import type { LonghaulClient } from '../../client/client';
 import type { RunRow } from '../../core/row';
 import type { ArtifactsPort } from '../../ports/artifacts';
-import type { JournalPort } from '../../ports/journal';
+import { nextAfter, type JournalPort } from '../../ports/journal';
 import { reached } from './mentions';
 
 /** Counts of artifacts, and bytes. Each artifact is in one of `named`, `mentioned`, `young`, `held` and `garbage`. */
@@ -66,7 +66,7 @@ async function* staying(artifacts: ArtifactsPort, doubtful: ReadonlyMap<string, 
 async function holder(journal: JournalPort, client: Pick<LonghaulClient, 'execution'>, now: number): Promise<{ runId: string; since: number } | null> {
   let oldest: { runId: string; since: number } | null = null;
   for (let page: RunRow[] | undefined; page === undefined || page.length === PAGE;) {
-    page = await journal.list({ status: OPEN, limit: PAGE, ...(page ? { before: page.at(-1)!.runId } : {}) });
+    page = await journal.list({ status: OPEN, limit: PAGE, ...nextAfter(page) });
     for (const row of page) {
       if (oldest !== null && row.updatedAt >= oldest.since) continue;
       const waits = now - row.updatedAt > QUIET_MS && await client.execution(row.runId).then((view) => seemsIdle(row, view, now), () => false);

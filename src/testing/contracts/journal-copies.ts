@@ -1,6 +1,6 @@
 // Contract suite of the journal port: runs that begin as a copy of another, runs that are purged, and what they name.
 // Both are one transaction: whoever looks sees all of it or nothing.
-import type { JournalPort } from '../../ports/journal';
+import { nextAfter, type JournalPort } from '../../ports/journal';
 import type { RunEvent } from '../../core/events';
 import { request } from './requested';
 import { batchOf, claimFor, doneWith, messageAt, owner, refOf, refusedWith, rowFor, waitOn } from './samples';
@@ -132,6 +132,13 @@ const purging: Promised = {
     same((await ledger.byRun('r1')).map(({ key, state }) => [key, state]), [['claimed', 'claimed'], ['unknown', 'unknown']]);
     same((await ledger.settle('claimed', 1, doneWith('late'))).kind, 'settled');
     same((await ledger.claim(claimFor('unknown', { attempt: 2, owner }))).kind, 'not-awaited');
+  },
+  'a list goes on after a page whose last run was purged meanwhile': async ({ stores: { journal } }) => {
+    for (const n of [1, 2, 3, 4]) await journal.accept(rowFor(`r${n}`, { createdAt: 10 }));
+    await end(journal, 'r3', 0);
+    const page = await journal.list({ limit: 2 });
+    await journal.purge('r3');
+    same((await journal.list({ limit: 2, ...nextAfter(page) })).map(({ runId }) => runId), ['r2', 'r1']);
   },
   'runs are listed by the time of their last event': async ({ stores: { journal } }) => {
     for (const n of [1, 2, 3]) await journal.accept(rowFor(`r${n}`, { createdAt: n, updatedAt: n * 100 }));

@@ -60,7 +60,7 @@ export function* byKey(runId: string, key: string): Steps<RunEvent | null> {
   return found === null ? null : eventIn(runId, found.seq, found.body);
 }
 
-/** Rows of runs, the newest accepted first; `before` is the last run id of the page before. */
+/** Rows of runs, the newest accepted first. */
 export function* list(query: ListQuery): Steps<RunRow[]> {
   const conditions: string[] = [];
   const values: Bound[] = [];
@@ -78,10 +78,8 @@ export function* list(query: ListQuery): Steps<RunRow[]> {
     values.push(query.updatedBefore);
   }
   if (query.before !== undefined) {
-    const cursor = yield* rowOf(query.before);
-    if (cursor === null) throw new StoreError('defect', `There is no run ${query.before} to list from; begin the list again without it.`);
     conditions.push('(created_at, run_id) < (?, ?)');
-    values.push(cursor.createdAt, cursor.runId);
+    values.push(query.before.createdAt, query.before.runId);
   }
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
   return (yield* all<StoredRow>(`SELECT body, epoch, version FROM run ${where} ORDER BY created_at DESC, run_id DESC LIMIT ?`, ...values, query.limit)).map(toRow);
