@@ -53,9 +53,8 @@ async function startChild(stores: ClientStores, temporal: () => Promise<Temporal
   if ('why' in link) return { kind: 'refused', ...link };
   const answer = await startRun(stores, temporal, { runId, ...asked, owner: link.owner, parent: link.parent });
   if (answer.kind === 'refused') return { kind: 'refused', code: 'request', why: answer.why };
-  // Another attempt of the same call was quicker, and was given another budget: it is the same child.
-  if (answer.kind === 'other-input') return again(stores, temporal, await rowAt(stores, runId), parent);
-  return { kind: 'started', runId };
+  // Somebody was quicker: another attempt of the same call, given another budget perhaps, or a stranger, whose request may be the same.
+  return answer.kind === 'started' ? { kind: 'started', runId } : again(stores, temporal, await rowAt(stores, runId), parent);
 }
 
 async function again(stores: ClientStores, temporal: () => Promise<Temporal>, row: RunRow, parent: ParentCall): Promise<ChildAnswer> {
