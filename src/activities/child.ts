@@ -8,11 +8,11 @@ import type { CollectResult } from '../core/world';
 import type { HandsDeps } from './deps';
 import { failure } from './failures';
 import { foldOn, startOf } from './fold-journal';
-import { readJson, storeOutput } from './outputs';
+import { loadOutput, storeOutput } from './outputs';
 
 type Stores = Pick<HandsDeps, 'journal' | 'artifacts' | 'log'>;
 
-/** Bytes of a child's JSON result that are handed on as they are; a larger one is named by its artifact. */
+/** Bytes of a child's result that are handed on as they are; a larger one is named by its artifact. */
 const RESULT_BYTES = 256 * 1024;
 /** Artifacts of a child that its parent vouches for, the newest. */
 const MOST_ARTIFACTS = 20;
@@ -30,16 +30,18 @@ export async function lookAtChild(stores: Stores, runId: string, name: string): 
   const summary = `run ${runId}: ${state.end.summary}`.slice(0, 300);
   const value = {
     runId, agent: row.agent, status: state.end.status, outcome: state.end.outcome, summary: state.end.summary,
-    result: await resultOf(stores, state.end.result ?? null), artifacts: artifacts.map(({ ref }) => ref as unknown as Json),
+    result: await resultOf(stores, state), artifacts: artifacts.map(({ ref }) => ref as unknown as Json),
   };
   return { output: await storeOutput(stores.artifacts, value, { name, summary }), summary, ...about };
 }
 
-async function resultOf({ artifacts }: Stores, result: Output | null): Promise<Json> {
-  if (!result) return null;
+/** What the child answered, a long text as a text. What a tool of it made, such as a report, is named by its artifact. */
+async function resultOf({ artifacts }: Stores, { end, artifacts: made }: State): Promise<Json> {
+  const result = end?.result ?? { value: null };
   if ('value' in result) return result.value;
   const { ref } = result;
-  return ref.mediaType === 'application/json' && ref.bytes <= RESULT_BYTES ? readJson(artifacts, ref) : ref as unknown as Json;
+  const said = ref.mediaType === 'application/json' || (ref.mediaType.startsWith('text/') && !made.some((one) => one.ref.sha256 === ref.sha256));
+  return said && ref.bytes <= RESULT_BYTES ? loadOutput(artifacts, result) : ref as unknown as Json;
 }
 
 function madeBy({ artifacts, end }: State): { ref: ArtifactRef; role: string }[] {

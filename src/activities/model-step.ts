@@ -18,7 +18,7 @@ export async function stepMessages(need: Bare<ModelNeed>, prompts: Readonly<Reco
   const prompt = Object.prototype.hasOwnProperty.call(prompts, name) ? (prompts[name] ?? name) : name;
   const limit = need.maxInputTokens * BYTES_PER_TOKEN;
   const bound = need.call ? (await boundArgs(artifacts, need.call, false)).args : {};
-  const material = await withTexts(await parsedArgs(artifacts, MATERIAL, bound, noSecret), artifacts, limit);
+  const material = await withTexts(await parsedArgs(artifacts, MATERIAL, named(bound), noSecret), artifacts, limit);
   const empty = typeof material === 'object' && material !== null && Object.keys(material).length === 0;
   const system: ModelMessage[] = prompts['system']?.trim() ? [{ role: 'system', text: prompts['system'] }] : [];
   const messages: ModelMessage[] = [...system, { role: 'user', text: empty ? prompt : `${prompt}\n\nMaterial (JSON):\n${JSON.stringify(material)}` }];
@@ -32,6 +32,15 @@ const MATERIAL = { name: 'the material', input: { parse: (value: unknown): Json 
 const noSecret = (name: string): string => {
   throw new ToolError('permission', 'secret', `The secret ${name.slice(0, 80)} is not given to a model; take $secret out of the step.`);
 };
+
+/** A large output that is referred to as a whole is shown as the artifact that holds it, where there is room with its text. */
+function named(value: Json): Json {
+  if (Array.isArray(value)) return value.map(named);
+  if (typeof value !== 'object' || value === null) return value;
+  const { $artifact: ref, path } = value;
+  if (ref !== undefined && Array.isArray(path) && path.length === 0) return ref;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, named(member)]));
+}
 
 /** An artifact among the material is shown with its text; one that is larger than all the room fails later, named by its step. */
 async function withTexts(value: Json, artifacts: ArtifactsPort, limit: number): Promise<Json> {

@@ -18,7 +18,7 @@ export async function readJson(artifacts: ArtifactsPort, ref: Pick<ArtifactRef, 
   return JSON.parse(new TextDecoder().decode(await artifacts.read(ref.sha256))) as Json;
 }
 
-/** The JSON of an output, wherever it lies. What people write at length is stored as the text that it is, and no JSON. */
+/** The value of an output, wherever it lies. What people write at length is stored as the text that it is, and no JSON. */
 export async function loadOutput(artifacts: ArtifactsPort, output: Output): Promise<Json> {
   if ('value' in output) return output.value;
   const text = new TextDecoder().decode(await artifacts.read(output.ref.sha256));
@@ -32,12 +32,12 @@ export async function loadOutput(artifacts: ArtifactsPort, output: Output): Prom
 /** A sender may have left out what kind of bytes it means. */
 const isText = ({ mediaType }: Partial<ArtifactRef>): boolean => mediaType?.startsWith('text/') === true;
 
-/** The member at `path` of an artifact's JSON; throws one sentence when there is none. */
+/** The member at `path` of the value in an artifact, all of it for an empty path; throws one sentence when there is none. */
 export async function loadMember(artifacts: ArtifactsPort, ref: ArtifactRef, path: string[]): Promise<Json> {
-  return memberOf(await readJson(artifacts, ref), ref, path);
+  return memberOf(await loadOutput(artifacts, { ref }), ref, path);
 }
 
-/** The member at `path` of the JSON of an artifact; throws one sentence when there is none. */
+/** The member at `path` of the value in an artifact; throws one sentence when there is none. */
 export function memberOf(json: Json, ref: Pick<ArtifactRef, 'sha256'>, path: string[]): Json {
   const found = memberAt(json, path);
   if (found === undefined) throw new Error(`Artifact ${ref.sha256.slice(0, 12)} has no member ${path.join('.')}.`);

@@ -1,5 +1,6 @@
 // One attempt at a call, over the real ledger and artifacts (DESIGN 4, steps 2 to 6): what is checked before the claim, what
 // each way to fail means, and that nothing after the effect repeats it.
+import { z } from 'zod';
 import { makeCall } from '../../src/activities/call';
 import { failureOf } from '../../src/activities/failures';
 import { canonical, digestOf, type Json } from '../../src/core/canonical';
@@ -57,6 +58,29 @@ test('a tool is told whether its run vouches for an artifact, by the journal', a
   }));
   for (const [n, text] of ['mine', 'theirs'].entries()) await call(rig.need({ key: `k1:${n}`, argsDigest: digestOf({ text }) }, { text }));
   expect([known, asked]).toEqual([[true, false], [`${RUN} mine`, `${RUN} theirs`]]);
+});
+
+const LONG = 'Well, "as I said": '.repeat(60);
+/** What a step gave, as it stands in the journal. */
+const from = async (mediaType: string, text: string): Promise<Asked<CallNeed>> => {
+  const ref = await rig.deps.artifacts.write(Buffer.from(text), { mediaType, summary: 'what a step gave' });
+  const { argsDigest: _, ...asked } = rig.need({}, { text: { $from: 'step' } }).need;
+  return { runId: RUN, epoch: 0, need: { ...asked, call: { ...asked.call, inputs: { step: { ref } } } } };
+};
+test.each([
+  ['what a person answered', 'text/plain; charset=utf-8', LONG], ['what a model wrote', 'text/markdown', LONG], ['a text that a tool returned', 'application/json', JSON.stringify(LONG)],
+])('R3.2 %s reaches a tool that wants a text as a text, however long it is', async (_, mediaType, stored) => {
+  const call = await over(toolFor(writes, { effect: 'none' }));
+  expect(await call(await from(mediaType, stored))).toMatchObject({ kind: 'succeeded' });
+  expect(sent).toEqual([LONG]);
+});
+
+test('R3.2 a file that a step gave reaches a tool as its reference', async () => {
+  const given: Json[] = [];
+  const tool = { ...toolFor(async () => null, { effect: 'none' }), input: z.object({ text: z.object({ sha256: z.string(), mediaType: z.string() }) }), execute: async (args: unknown) => { given.push(args as Json); return null; } };
+  const call = await over(tool as unknown as ToolDefinition);
+  expect(await call(await from('application/pdf', '%PDF'))).toMatchObject({ kind: 'succeeded' });
+  expect(given).toMatchObject([{ text: { mediaType: 'application/pdf' } }]);
 });
 
 test('R3.2 results above 512 bytes become artifacts, and artifacts in a result are named by their member', async () => {

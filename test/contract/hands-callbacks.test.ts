@@ -6,10 +6,12 @@ import path from 'node:path';
 import { makeCall } from '../../src/activities/call';
 import { makeCollect } from '../../src/activities/collect';
 import { makeGate } from '../../src/activities/gate';
+import { loadOutput } from '../../src/activities/outputs';
 import { isolatedEnv, withIsolation } from '../../src/adapters/tools/isolated';
 import { digestOf, type Json } from '../../src/core/canonical';
 import { callbackIdOf } from '../../src/core/keys';
 import { pending, pendingOf, type PendingOptions } from '../../src/core/pending';
+import type { RunEvent } from '../../src/core/events';
 import type { Output } from '../../src/core/run';
 import type { CallNeed, CallResult, GateEvidence } from '../../src/core/world';
 import type { LookUpAnswer, ToolCall, ToolDefinition } from '../../src/ports/tool';
@@ -102,6 +104,20 @@ describe('what came by a callback', () => {
     expect(await collect({ count: 2, expect: null })).toEqual({ output: { value: 'paid' }, summary: 'called back' });
     await expect(collect({ count: 3, expect: null })).rejects.toThrow('holds 2 of 3 events');
   });
+});
+
+test.each([['what it said at length, as the text that it is', false], ['a report that a tool of it made, by its reference', true]])('R10.4 a child hands on as its result %s', async (_, made) => {
+  rig = await handsOver([]);
+  const text = '# Said\n'.repeat(100);
+  const ref = await rig.deps.artifacts.write(Buffer.from(text), { mediaType: 'text/markdown', summary: 'said' });
+  const batch = batchOf(RUN, 0, 2);
+  const [first, last] = batch.events as [RunEvent, RunEvent];
+  const before = made ? { ...first, type: 'ArtifactProduced', data: { ref, callId: 'c1', role: 'report' } } : first;
+  const events = [before, { ...last, type: 'RunCompleted', data: { outcome: 'full', result: { ref }, summary: 'Done.', artifacts: [] } }] as RunEvent[];
+  await rig.deps.journal.append({ ...batch, events });
+  const { output } = await makeCollect(rig.deps)({ runId: 'parent', callbackId: 'cb-1', since: 0, count: 0, expect: null, child: RUN });
+  const value = (await loadOutput(rig.deps.artifacts, output)) as { result: Json; artifacts: Json };
+  expect([value.result, value.artifacts]).toEqual([made ? ref : text, [ref]]);
 });
 
 test.each<[PendingOptions, string]>([

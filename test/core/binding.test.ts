@@ -23,9 +23,14 @@ describe('rules/binding', () => {
     expect(bound).toEqual({ ok: { title: 'Q3', first: 'b', key: { $secret: 'TOKEN' }, n: 3 } });
   });
 
-  test('binds an artifact by its reference, and a path into it as a pointer for the activity', () => {
+  test('binds a value that was too large to stand inline, and a part of it, as a pointer for the activity', () => {
     expect(bind({ whole: { $from: 'read' }, part: { $from: 'read.rows.0' } }, { read: { ref } }))
-      .toEqual({ ok: { whole: ref, part: { $artifact: ref, path: ['rows', '0'] } } });
+      .toEqual({ ok: { whole: { $artifact: ref, path: [] }, part: { $artifact: ref, path: ['rows', '0'] } } });
+  });
+
+  test('binds a file by its reference, and so an artifact that a value names', () => {
+    const file = { ...ref, mediaType: 'application/pdf' };
+    expect(bind({ given: { $from: 'ask' }, made: { $from: 'write.report' } }, { ask: { ref: file }, write: { value: { report: ref as unknown as Json } } })).toEqual({ ok: { given: file, made: ref } });
   });
 
   test('names a reference that leads nowhere', () => {

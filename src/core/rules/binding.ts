@@ -8,8 +8,11 @@ import type { ArtifactRef, Output } from '../run';
 /** A place in the output of a step: `collect.files.0` is step `collect`, path `['files', '0']`. */
 export interface StepPath { stepId: string; path: string[] }
 
-/** What `bind` leaves where the value lies inside an artifact: the member at `path` of the JSON in those bytes. */
+/** What `bind` leaves where the value is too large to stand inline: the member at `path` of the value in those bytes, with an empty path all of it. */
 export interface ArtifactPointer { $artifact: ArtifactRef; path: string[] }
+
+/** Do the bytes of an output hold a value, JSON or text, that was only too large to stand inline? Anything else is a file, and is named. */
+const holdsValue = ({ mediaType }: Partial<ArtifactRef>): boolean => mediaType === undefined || /^(text\/|application\/json\b)/.test(mediaType);
 
 /** Depth of nesting that arguments may have. */
 export const MAX_DEPTH = 64;
@@ -81,8 +84,8 @@ export function faultsIn(args: Json): string[] {
 }
 
 /**
- * Replaces each `$from` in `args` by what `inputs` holds: the small value at the path; the ArtifactRef itself for a
- * step whose output is an artifact; or an ArtifactPointer for a path into that artifact, which an activity loads.
+ * Replaces each `$from` in `args` by what `inputs` holds: the small value at the path; an ArtifactPointer to a large one, which an
+ * activity loads, so that a tool gets the same whatever its size; or the ArtifactRef itself for a step whose output is a file.
  * `fault` is one sentence without the end dot's subject: it names the reference that leads nowhere.
  */
 export function bind(args: Json, inputs: Record<string, Output>): { ok: Json } | { fault: string } {
@@ -170,7 +173,7 @@ function valueAt(from: StepPath, inputs: Record<string, Output>): Json {
   if (!output) throw new BindingFault(`$from "${name}" leads to nothing: step ${from.stepId} has no output.`);
   if ('ref' in output) {
     const ref = output.ref as unknown as Json;
-    return from.path.length === 0 ? ref : { $artifact: ref, path: from.path };
+    return from.path.length === 0 && !holdsValue(output.ref) ? ref : { $artifact: ref, path: from.path };
   }
   const found = memberAt(output.value, from.path);
   if (found === undefined) throw new BindingFault(`$from "${name}" leads to nothing: the output of step ${from.stepId} has no such member.`);
