@@ -5,10 +5,12 @@ import type { ErrorClass, Failure } from '../core/failure';
 import type { ArtifactRef, Output } from '../core/run';
 import type { State } from '../core/state';
 import type { CollectResult } from '../core/world';
+import { ArtifactError } from '../ports/artifacts';
 import type { HandsDeps } from './deps';
 import { failure } from './failures';
 import { foldOn, startOf } from './fold-journal';
 import { loadOutput, storeOutput } from './outputs';
+import { isText } from './results';
 
 type Stores = Pick<HandsDeps, 'journal' | 'artifacts' | 'log'>;
 
@@ -40,8 +42,13 @@ async function resultOf({ artifacts }: Stores, { end, artifacts: made }: State):
   const result = end?.result ?? { value: null };
   if ('value' in result) return result.value;
   const { ref } = result;
-  const said = ref.mediaType === 'application/json' || (ref.mediaType.startsWith('text/') && !made.some((one) => one.ref.sha256 === ref.sha256));
-  return said && ref.bytes <= RESULT_BYTES ? loadOutput(artifacts, result) : ref as unknown as Json;
+  const said = ref.mediaType === 'application/json' || (isText(ref.mediaType) && !made.some((one) => one.ref.sha256 === ref.sha256));
+  if (!said || ref.bytes > RESULT_BYTES) return ref as unknown as Json;
+  return loadOutput(artifacts, result).catch((error: unknown) => {
+    // An answer may name what nobody has stored; the parent, which asks until it is told, shall not wait for it.
+    if (error instanceof ArtifactError) return ref as unknown as Json;
+    throw error;
+  });
 }
 
 function madeBy({ artifacts, end }: State): { ref: ArtifactRef; role: string }[] {

@@ -4,6 +4,8 @@
 // The same journal version gives the same transcript, whatever checkpoints there are: a retry sees what the first attempt saw.
 import type { Json } from '../core/canonical';
 import type { RunEvent } from '../core/events';
+import type { Output } from '../core/run';
+import { ArtifactError } from '../ports/artifacts';
 import { foldOn, startOf, type Stores } from './fold-journal';
 import { loadOutput } from './outputs';
 import type { RecentEvents } from './recent-events';
@@ -20,15 +22,15 @@ const WINDOW = 2_048;
 
 /**
  * What a run's journal says up to version `upTo`. Throws an Error when the run is not there, and ArtifactError when a stored
- * answer is missing or damaged: nothing partial is ever shown to a model.
+ * answer is missing or damaged: nothing partial is ever shown to a model. A note that cannot be read is told as such.
  */
 export async function readTranscript(sources: Sources, runId: string, upTo: number): Promise<Transcript> {
   const { artifacts, answers } = sources;
-  const reading: Reading = { created: null, goal: '', declared: [], steps: new Map(), edited: new Map(), turns: [], notes: [], planCalls: new Set(), messages: [], unread: 0 };
+  const reading: Reading = { created: null, goal: '', declared: [], steps: new Map(), edited: new Map(), turns: [], notes: [], planCalls: new Set(), said: new Set(), messages: [], unread: 0 };
   await readEvents(sources, runId, upTo, reading);
   if (!reading.created) throw new Error(`The journal holds no run ${runId}.`);
   // From the end, so that the places of those before stay as they were.
-  for (const { text, actor, notes, at } of reading.messages.reverse()) notes.splice(at, 0, `Note from ${actor}: ${asText(await loadOutput(artifacts, text))}`);
+  for (const { text, actor, notes, at } of reading.messages.reverse()) notes.splice(at, 0, `Note from ${actor}: ${await noteText(artifacts, text)}`);
   const older = reading.turns.slice(0, Math.max(0, reading.turns.length - MAX_TURNS));
   const turns = await Promise.all(reading.turns.slice(older.length).map(async ({ output, text, ...turn }) => ({ ...turn, answer: output ? await answers.of(output) : { v: 1 as const, text, finish: 'stop', calls: [] } })));
   const { created, goal, declared, steps, edited } = reading;
@@ -82,8 +84,18 @@ async function head({ journal }: Stores, runId: string, first: number, reading: 
   }
 }
 
-const SETS_OUT: ReadonlySet<RunEvent['type']> = new Set(['RunCreated', 'PlanAccepted', 'CallPrepared', 'StepCompleted', 'StepFailed', 'StepSkipped']);
+const SETS_OUT: ReadonlySet<RunEvent['type']> = new Set(['RunCreated', 'PlanAccepted', 'CallPrepared', 'QuestionAnswered', 'CallbackReceived', 'StepCompleted', 'StepFailed', 'StepSkipped']);
 /** A plan of one of the turns that are left out. */
 const isTurns = (event: RunEvent): boolean => event.type === 'PlanAccepted' && /^c\d+$/.test(event.data.by);
+
+/** Whoever sends a note by Temporal's own tools may name an artifact that nobody has stored, and a run shall not stop at it. */
+async function noteText(artifacts: Stores['artifacts'], text: Output): Promise<string> {
+  try {
+    return asText(await loadOutput(artifacts, text));
+  } catch (error) {
+    if (error instanceof ArtifactError) return `(its text could not be read: artifact ${error.sha256.slice(0, 16)} is ${error.code})`;
+    throw error;
+  }
+}
 
 const asText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));

@@ -3,17 +3,17 @@
 import type { Json } from '../core/canonical';
 import type { Failure } from '../core/failure';
 import type { ArtifactRef } from '../core/run';
-import type { ArtifactsPort } from '../ports/artifacts';
+import { ArtifactError, type ArtifactsPort } from '../ports/artifacts';
 import type { StepEnd } from './transcript';
 
 /** How much is told. `readOn`: the model has the tool `read_artifact`. */
 export interface Detail { inlineBytes: number; brief: boolean; readOn: boolean }
 
-/** The result of a step, as JSON for the model. Throws ArtifactError when its bytes are missing or damaged. */
+/** The result of a step, as JSON for the model. Throws ArtifactError when its bytes are missing or damaged, unless they are what somebody outside said. */
 export async function resultOf(end: StepEnd | undefined, detail: Detail, artifacts: Pick<ArtifactsPort, 'read'>): Promise<Json> {
   switch (end?.is) {
     case 'done':
-      if ('ref' in end.output) return artifactResult(end.output.ref, detail, artifacts);
+      if ('ref' in end.output) return artifactResult(end.output.ref, detail, end.said ? orUnread(artifacts) : artifacts);
       return detail.brief ? { done: true, note: 'The value is left out here to save room.' } : { value: end.output.value };
     case 'failed': return failedResult(end.failure, detail);
     case 'skipped': return { skipped: true, reason: end.why };
@@ -30,8 +30,17 @@ function failedResult({ class: kind, message }: Failure, { brief }: Detail): Jso
   return { error: kind, message: reason };
 }
 
+/** What people and the outside name may never have been stored: a model is told so, and asks again or goes on. */
+const orUnread = (artifacts: Pick<ArtifactsPort, 'read'>): Pick<ArtifactsPort, 'read'> => ({
+  read: (sha256) => artifacts.read(sha256).catch((error: unknown) => {
+    if (error instanceof ArtifactError) return new TextEncoder().encode(`(This could not be read: artifact ${sha256.slice(0, 16)} is ${error.code}.)`);
+    throw error;
+  }),
+});
+
 async function artifactResult(ref: ArtifactRef, { inlineBytes, brief, readOn }: Detail, artifacts: Pick<ArtifactsPort, 'read'>): Promise<Json> {
-  const { sha256, bytes, mediaType, summary, name } = ref;
+  // A sender may have left out what is not looked at when a message comes.
+  const { sha256, bytes, mediaType = '', summary = '', name } = ref as Partial<ArtifactRef> & Pick<ArtifactRef, 'sha256' | 'bytes'>;
   const artifact: Json = { sha256, bytes, mediaType, summary: brief ? summary.slice(0, 80) : summary, ...(name === undefined ? {} : { name }) };
   const more = readOn ? ` Read it with read_artifact {"sha256":"${sha256}"}.` : '';
   if (brief || inlineBytes === 0 || !isText(mediaType)) return { artifact, note: `The content is not shown here.${more}` };

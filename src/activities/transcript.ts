@@ -15,7 +15,8 @@ export interface StoredAnswer { v: 1; text: string; finish: string; calls: MadeC
 /** How a step stands at the transcript's version. */
 export type StepEnd =
   | { is: 'open' } | { is: 'dropped' }
-  | { is: 'done'; output: Output }
+  /** `said`: by a person or the outside, whose word a reference is; nothing here has seen its bytes. */
+  | { is: 'done'; output: Output; said?: true }
   | { is: 'failed'; failure: Failure }
   | { is: 'skipped'; why: string };
 
@@ -46,6 +47,8 @@ export interface Reading extends Omit<Transcript, 'created' | 'turns' | 'olderTu
   created: EventData['RunCreated'] | null;
   turns: { callId: string; output?: Output; text: string; accepted: Set<string>; reasons: string[]; notes: string[] }[];
   planCalls: Set<string>;
+  /** Ids of artifacts that people and the outside have named as what they say. */
+  said: Set<string>;
   messages: { text: Output; actor: string; notes: string[]; at: number }[];
   /** Answers that were left unread. */
   unread: number;
@@ -73,7 +76,13 @@ export function take(to: Reading, event: RunEvent): void {
       else to.edited.delete(stepId);
       return;
     }
-    case 'StepCompleted': to.steps.set(event.data.stepId, { is: 'done', output: event.data.output }); return;
+    case 'QuestionAnswered': return named(to, event.data.answer);
+    case 'CallbackReceived': return named(to, event.data.payload);
+    case 'StepCompleted': {
+      const { stepId, output } = event.data;
+      to.steps.set(stepId, { is: 'done', output, ...('ref' in output && to.said.has(output.ref.sha256) ? { said: true } : {}) });
+      return;
+    }
     case 'StepFailed': to.steps.set(event.data.stepId, { is: 'failed', failure: event.data.failure }); return;
     case 'StepSkipped': to.steps.set(event.data.stepId, { is: 'skipped', why: event.data.why }); return;
     case 'UserMessageReceived': {
@@ -83,6 +92,10 @@ export function take(to: Reading, event: RunEvent): void {
     }
     default:
   }
+}
+
+function named(to: Reading, output: Output): void {
+  if ('ref' in output) to.said.add(output.ref.sha256);
 }
 
 function accept(to: Reading, { by, goal, add, drop }: EventData['PlanAccepted']): void {

@@ -49,6 +49,8 @@ export async function sendMessage(sender: Sender, runId: string, message: Messag
   if (fault) return known(message, { kind: 'refused', text: fault });
   const row = await rowOf(sender.stores, runId);
   if (isOver(row)) return (await recorded(sender.stores, runId, message)) ?? known(message, closedAnswer(message, row.status, row.detail));
+  const lost = await notStored(sender.stores, message);
+  if (lost !== null) return (await recorded(sender.stores, runId, message)) ?? known(message, { kind: 'refused', text: `The message refers to artifact ${lost}, which is not in the store here: write its bytes there first, then send the message. Nothing was sent.` });
   try {
     const temporal = await sender.temporal();
     return await sender.turnstile.pass(runId, () => asked(sender, temporal, runId, message));
@@ -56,6 +58,15 @@ export async function sendMessage(sender: Sender, runId: string, message: Messag
     if (!isUnreachable(error)) throw error;
     return { known: false, messageId: message.messageId, state: 'unreachable', why: wordsOf(error) };
   }
+}
+
+/** The artifact that a message refers to and that the store does not have; null when there is none. A store that does not answer says nothing. */
+async function notStored({ artifacts }: ClientStores, { body }: Message): Promise<string | null> {
+  const outputs = [body.kind === 'answer' && body.answer, body.kind === 'callback' && body.payload, body.kind === 'note' && body.text, body.kind === 'edit' && body.args];
+  for (const output of outputs) {
+    if (output && 'ref' in output && !(await artifacts.has(output.ref.sha256).catch(() => true))) return output.ref.sha256;
+  }
+  return null;
 }
 
 /** Temporal compares ids of Updates and never their content: with the content in the id, the law is asked and refuses a mismatch. */

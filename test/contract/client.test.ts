@@ -3,7 +3,7 @@
 import type { ConnectionLike } from '@temporalio/client';
 import { createClient, type LonghaulClient } from '../../src/client/client';
 import type { ExportLine } from '../../src/client/export';
-import { digestOf, type Json } from '../../src/core/canonical';
+import { digestOf, sha256Hex, type Json } from '../../src/core/canonical';
 import { chainNext, chainStart } from '../../src/core/chain';
 import type { RunEvent } from '../../src/core/events';
 import { fold } from '../../src/core/evolve';
@@ -144,6 +144,16 @@ test('a closed run answers from its row, an unknown one is named, a misshapen me
   await expect(client.message('nobody', { kind: 'resume' }, from)).rejects.toMatchObject({ code: 'unknown-run' });
   await expect(client.runOf('a-nothing')).rejects.toMatchObject({ code: 'unknown-wait' });
   expect(await client.message('crowd', { kind: 'approve', approvalId: '' }, from)).toMatchObject({ known: true, answer: { kind: 'refused' } });
+});
+
+test('I11 a message that refers to what nobody has stored is refused before it is sent; once it is stored the same message counts', async () => {
+  const text = 'Mind this too. '.repeat(60);
+  const bytes = new TextEncoder().encode(text);
+  const ref = { sha256: sha256Hex(bytes), bytes: bytes.byteLength, mediaType: 'text/plain', summary: 'a note' };
+  const send = () => client.message('crowd', { kind: 'note', text: { ref } }, { ...from, messageId: 'm-stored' });
+  expect(await send()).toMatchObject({ known: true, answer: { kind: 'refused', text: expect.stringContaining(`artifact ${ref.sha256}, which is not in the store`) } });
+  await rig.stores.artifacts.write(bytes, ref);
+  expect(await send()).toMatchObject({ known: true, answer: { kind: 'done' } });
 });
 
 test('R1.3 of two restores at once one wins; messages then reach the new execution', async () => {

@@ -106,6 +106,16 @@ describe('what came by a callback', () => {
   });
 });
 
+test('R10.4 a child whose answer names an artifact that nobody has stored is over for its parent all the same', async () => {
+  rig = await handsOver([]);
+  const ref = { sha256: '7'.repeat(64), bytes: 9, mediaType: 'application/json', summary: 'not there' };
+  const batch = batchOf(RUN, 0, 1);
+  const events = [{ ...batch.events[0], type: 'RunCompleted', data: { outcome: 'full', result: { ref }, summary: 'Done.', artifacts: [] } }] as RunEvent[];
+  await rig.deps.journal.append({ ...batch, events });
+  const { output } = await makeCollect(rig.deps)({ runId: 'parent', callbackId: 'cb-1', since: 0, count: 0, expect: null, child: RUN });
+  expect(await loadOutput(rig.deps.artifacts, output)).toMatchObject({ status: 'completed', result: ref });
+});
+
 test.each([['what it said at length, as the text that it is', false], ['a report that a tool of it made, by its reference', true]])('R10.4 a child hands on as its result %s', async (_, made) => {
   rig = await handsOver([]);
   const text = '# Said\n'.repeat(100);

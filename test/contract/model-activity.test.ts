@@ -287,6 +287,28 @@ describe('the model activity', () => {
     expect((await run.go()).blocked).toBeNull();
     expect(asked().messages.map((message) => message.content)).toContain(`Note from ann: ${text}`);
   });
+
+  const NOWHERE = { sha256: '9'.repeat(64), bytes: 700 } as ArtifactRef;
+  test('a note that names an artifact which nobody has stored is told as such, and stops nothing', async () => {
+    server.push({ calls: [{ tool: 'publish', args: { text: 'x' } }] });
+    const run = await start();
+    await run.go();
+    server.push({ text: 'It stays as it is.' });
+    run.decide({ kind: 'note', text: { ref: NOWHERE } });
+    expect((await run.go()).blocked).toBeNull();
+    expect(asked().messages.map((message) => message.content)).toContain('Note from ann: (its text could not be read: artifact 9999999999999999 is missing)');
+  });
+
+  test.each([['without a kind', {}, 'is not shown here'], ['as text', { mediaType: 'text/plain' }, 'could not be read']])('an answer that names an artifact which nobody has stored, %s, is told as such, and stops nothing', async (_, more, words) => {
+    server.push({ calls: [{ tool: 'propose_plan', args: { steps: [{ id: 'ask', question: 'Well?' }] } }] });
+    const run = await start();
+    const [questionId = ''] = Object.keys((await run.go()).questions);
+    server.push({ text: 'Then not.' });
+    run.decide({ kind: 'answer', questionId, answer: { ref: { ...NOWHERE, ...more } } });
+    const { blocked, end } = await run.go();
+    expect([blocked, end?.status]).toEqual([null, 'completed']);
+    expect(JSON.stringify(asked().messages)).toContain(words);
+  });
 });
 
 describe('the input of a model', () => {
