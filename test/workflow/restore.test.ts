@@ -87,6 +87,18 @@ test.each(['middle', 'last'])('reset to the %s workflow task continues as new an
   await approveToEnd(runId);
 });
 
+test('I2 what one execution has sent before it was reset is in the report of a run that is cancelled right after', async () => {
+  const steps = ['stamp', 'blind'].map((tool) => ({ id: tool, title: tool, action: { type: 'tool', tool, args: { text: tool, after: 3_000 } } }));
+  const runId = await rig.run({ plan: { goal: 'Send', steps } });
+  for (let i = 0; i < 200 && rig.effects(runId).length < 2; i += 1) await sleep(50);
+  const reset = await rig.server.temporalCli(['workflow', 'reset', '-w', workflowIdOf(runId), '--type', 'LastWorkflowTask', '--reason', 'test']);
+  expect(reset.code).toBe(0);
+  await rig.send(runId, { kind: 'cancel', reason: 'enough' });
+  const { state, status } = await rig.end(runId, 120_000);
+  const { finished = [], unknown = [], undone = [] } = state.end?.report ?? {};
+  expect([status, rig.effects(runId).map(({ tool }) => tool).sort(), [...finished, ...unknown, ...undone].map((line) => line.split(' ')[0]).sort()]).toEqual(['CANCELLED', ['blind', 'stamp'], ['blind', 'stamp']]);
+}, 180_000);
+
 test('I6 a finished run that is reset ends again with the same end and does nothing', async () => {
   const runId = await rig.run({ plan: EVERYTHING });
   await drive(rig, runId);
