@@ -112,14 +112,14 @@ export class Judge {
   /** A sender hears this answer to its message. */
   answered(message: Message, answer: Answer): void {
     if (!answer || answer.kind === 'busy' || answer.kind === 'closed' || answer.text.startsWith('This run has not started')) return;
+    // A second cancel has nothing to say that is not written, and hears how far the first has come.
+    if (message.body.kind === 'cancel' && this.reference.cancel && answer.kind === 'done') return;
     const said = `${answer.kind}: ${answer.text}`;
     const content = `${message.messageId} ${digestOf(message.body)}`;
     const before = this.heard.get(content);
     const forgotten = answer.text.startsWith('This was recorded before');
     if (before !== undefined && before !== said && !forgotten) this.violated(`I12 message ${message.messageId} heard "${before}" and then "${said}"`);
     if (!forgotten) this.heard.set(content, said);
-    // A second cancel has nothing to say that is not written.
-    if (message.body.kind === 'cancel' && this.reference.cancel) return;
     if (!this.messages.has(message.messageId)) this.violated(`I2 message ${message.messageId} is answered "${answer.kind}" before it stands in the journal`);
   }
 
