@@ -162,6 +162,17 @@ describe('the demo at a terminal', () => {
   });
 });
 
+test('a demo whose terminal is closed at the prompt stops everything that it started, and the run goes on waiting', async () => {
+  const here = cli();
+  try {
+    await here.atTerminal('Enter: confirm', 'HANGUP', ['demo', '--port', '0', '--ui-port', '0', '--run-id', 'shut']);
+    expect(here.running()).toEqual([]);
+    expect((await here.events('shut')).at(-1)?.type).toBe('ApprovalRequested');
+  } finally {
+    await here.stop();
+  }
+});
+
 describe('the demo with a crash', () => {
   let here: Cli;
   beforeAll(() => { here = cli(); });

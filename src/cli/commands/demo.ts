@@ -35,8 +35,13 @@ async function demo(place: Place, options: DemoOptions): Promise<number> {
   const { folder, question } = await askedOf(options);
   place.writable();
   const stop = new AbortController();
-  /** The first signal stops in order, which may take until calls in flight have ended; the second at once. */
-  const interrupt = (): void => (stop.signal.aborted ? process.exit(130) : stop.abort());
+  let asked = false;
+  /** The first signal stops in order, which may take until calls in flight have ended; a second INT or TERM at once. A reader or a terminal that is gone asks for nothing more. */
+  const interrupt = (signal?: NodeJS.Signals): void => {
+    if (asked && (signal === 'SIGINT' || signal === 'SIGTERM')) process.exit(130);
+    asked ||= signal !== undefined;
+    stop.abort();
+  };
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   for (const signal of signals) process.on(signal, interrupt);
   const deafen = onLauncherGone(() => stop.abort());
@@ -44,7 +49,7 @@ async function demo(place: Place, options: DemoOptions): Promise<number> {
   try {
     const client = await place.client({ mustExist: false });
     const runId = await begin(client, folder, question, options);
-    const row = await conduct(place, client, runId, options, stop.signal);
+    const row = await conduct(place, client, runId, options, stop);
     await report(place, client, row, all, options);
     if (!stop.signal.aborted || isOver(row)) return codeOfRow(row);
     say(`Stopped while ${row.status}; nothing is lost. ${command('longhaul dev')} goes on with it.`);
@@ -110,7 +115,8 @@ async function begin(client: LonghaulClient, folder: string, question: string, o
 }
 
 /** Follows the run and has its approvals decided; answers its row at the end, or where only another command leads on. */
-async function conduct(place: Place, client: LonghaulClient, runId: string, options: DemoOptions, signal: AbortSignal): Promise<RunRow> {
+async function conduct(place: Place, client: LonghaulClient, runId: string, options: DemoOptions, stop: AbortController): Promise<RunRow> {
+  const { signal } = stop;
   const asks = isTerminal() && options.yes !== true;
   const left = new Set<string>();
   let last = 0;
@@ -126,7 +132,7 @@ async function conduct(place: Place, client: LonghaulClient, runId: string, opti
     if (!approval) return row;
     say(waitLines(approval).join('\n'));
     if (asks) {
-      if (!(await decideAtTerminal(place, client, runId, approval.waitId, signal))) left.add(approval.waitId);
+      if (!(await decideAtTerminal(place, client, runId, approval.waitId, stop))) left.add(approval.waitId);
     } else {
       const why = options.yes ? '--yes was given' : 'there is no terminal to ask at';
       say(pc.cyan(`${APPROVER.id} (this demo itself, since ${why}) approves ${approval.waitId}.`));

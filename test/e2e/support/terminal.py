@@ -1,5 +1,6 @@
 # Runs a command on a terminal of 120 by 40, as a person would: types the given keys once a text is seen, copies what is shown to
-# stdout without its escape codes, and ends with the command's code. Usage: terminal.py SEEN KEYS COMMAND...; keys part at "|".
+# stdout without its escape codes, and ends with the command's code. Usage: terminal.py SEEN KEYS COMMAND...; keys part at "|". The key HANGUP
+# closes the terminal, as a window that is shut does.
 import fcntl, os, pty, re, select, struct, sys, termios, time
 
 seen, keys, command = sys.argv[1].encode(), sys.argv[2].encode().decode('unicode_escape').encode().split(b'|'), sys.argv[3:]
@@ -22,7 +23,12 @@ while True:
     if keys and seen in shown:
         for key in keys:
             time.sleep(0.5)
-            os.write(terminal, key)
+            if key == b'HANGUP':
+                os.close(terminal)
+            else:
+                os.write(terminal, key)
+        if b'HANGUP' in keys:
+            break
         keys = []
 _, status = os.waitpid(pid, 0)
 sys.stdout.write(re.sub(rb'\x1b\[[0-9;?]*[a-zA-Z]', b'', shown).decode('utf8', 'replace'))
