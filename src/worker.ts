@@ -196,8 +196,8 @@ async function depsOf(settings: WorkerSettings, secrets: Secrets, stores: Stores
   };
 }
 
-/** Anything that says production is heard; nothing takes it back. */
-function modeOf({ config, production }: WorkerSettings): 'dev' | 'production' {
+/** Anything that says production is heard; nothing takes it back. Throws an Error for a LONGHAUL_MODE that is neither. */
+export function modeOf({ config, production }: Pick<WorkerSettings, 'config' | 'production'>): 'dev' | 'production' {
   const said = process.env['LONGHAUL_MODE'] ?? '';
   if (!['', 'dev', 'production'].includes(said)) throw new Error(`LONGHAUL_MODE is ${JSON.stringify(said)}: set it to production or dev.`);
   return production || config.mode === 'production' || said === 'production' ? 'production' : 'dev';

@@ -8,6 +8,7 @@ import { ConfigError, loadConfig } from '../../src/adapters/config/load';
 import { resolveAgents, serviceResolver } from '../../src/adapters/config/resolve';
 import type { Config } from '../../src/config';
 import { ToolError } from '../../src/core/failure';
+import { modeOf } from '../../src/worker';
 import { toolFor } from '../rig/hands';
 
 let folder: string;
@@ -77,4 +78,16 @@ test('a service is found by variable, then configuration, then what runs; else t
   delete process.env['LONGHAUL_SERVICE_MY_OWN'];
   expect(() => service('my-own')).toThrow(/longhaul dev, or set LONGHAUL_SERVICE_MY_OWN/);
   expect(() => service('constructor')).toThrow(ToolError);
+});
+
+test.each<[string, { config?: object; production?: boolean; env?: string }, string]>([
+  ['nothing', {}, 'dev'], ['the configuration', { config: { mode: 'production' } }, 'production'], ['a flag', { production: true }, 'production'],
+  ['the environment', { env: 'production' }, 'production'], ['a configuration that an environment would take back', { config: { mode: 'production' }, env: 'dev' }, 'production'],
+])('R6.3 the mode of runs that begin here is said by %s', (_, { config, env, ...flag }, mode) => {
+  try {
+    process.env.LONGHAUL_MODE = env ?? '';
+    expect(modeOf({ config: whole(config), ...flag })).toBe(mode);
+  } finally {
+    delete process.env.LONGHAUL_MODE;
+  }
 });

@@ -10,7 +10,7 @@ const CONFIG = `import { appendFile } from 'node:fs/promises';
 import { defineAgent, defineConfig, defineTool, z } from 'longhaul';
 const pay = defineTool({ name: 'pay', version: '1.0.0', description: 'Pays', effect: 'irreversible', honoursKey: true,
   input: z.strictObject({ amount: z.number() }), execute: async (args, call) => { await appendFile(process.env.OUT ?? '/dev/null', JSON.stringify({ ...args, key: call.key }) + '\\n'); return args; } });
-export default defineConfig({ mode: 'production', agents: [defineAgent({ name: 'payer', version: '1.0.0', planner: 'declared' })], tools: [pay] });
+export default defineConfig({ agents: [defineAgent({ name: 'payer', version: '1.0.0', planner: 'declared' })], tools: [pay] });
 `;
 
 let here: Cli;
@@ -21,7 +21,7 @@ beforeAll(async () => {
   symlinkSync(ROOT, file('node_modules/longhaul'), 'dir');
   writeFileSync(file('longhaul.config.ts'), CONFIG);
   writeFileSync(file('plan.json'), JSON.stringify({ goal: 'Pay', steps: [{ id: 'p', title: 'Pay it', action: { type: 'tool', tool: 'pay', args: { amount: 3 } } }] }));
-  await here.dev({ OUT: file('out.jsonl') });
+  await here.dev({ OUT: file('out.jsonl') }, ['--production']);
 }, 120_000);
 afterAll(() => here.stop(), 60_000);
 

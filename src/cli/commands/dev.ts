@@ -15,7 +15,7 @@ import type { Supervised } from '../dev/supervisor';
 /** Signals that ask this process to stop. */
 const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-interface DevOptions extends CommonOptions { port: string; uiPort: string; metrics?: string }
+interface DevOptions extends CommonOptions { port: string; uiPort: string; metrics?: string; production?: boolean }
 
 async function dev(place: Place, options: DevOptions): Promise<number> {
   const usualPorts = { port: portOf('--port', options.port), uiPort: portOf('--ui-port', options.uiPort) };
@@ -25,7 +25,8 @@ async function dev(place: Place, options: DevOptions): Promise<number> {
   // Heard from here on: a Ctrl-C while things start must not leave them running.
   const enough = interrupted();
   const { supervise } = await import('../dev/supervisor');
-  const all = await supervise(place, { mode: 'dev', usualPorts, say, ...(options.metrics === undefined ? {} : { workerEnv: () => ({ LONGHAUL_METRICS: options.metrics! }) }) });
+  const workerEnv = { ...(options.metrics === undefined ? {} : { LONGHAUL_METRICS: options.metrics }), ...(options.production ? { LONGHAUL_MODE: 'production' } : {}) };
+  const all = await supervise(place, { mode: 'dev', usualPorts, say, workerEnv: () => workerEnv });
   if (options.json) json({ pid: process.pid, address: all.address, namespace: all.namespace, uiAddress: all.uiAddress, services: all.services.urls, worker: all.worker.pid(), stateDir: place.stateDir });
   introduce(all, config.agents.map((agent) => agent.name), await firstRuns(place));
   if (all.freshDb) await tellLost(place);
@@ -85,6 +86,7 @@ export function addDev(program: Command): void {
     .option('--port <n>', 'port of the server where none is kept yet; 0 for any free one', '7233')
     .option('--ui-port <n>', 'port of the Web UI where none is kept yet; 0 for any free one', '8233')
     .option('--metrics <host:port>', 'the worker serves metrics for Prometheus there, e.g. 127.0.0.1:9464 (also: LONGHAUL_METRICS)')
+    .option('--production', 'runs that begin here take signed decisions only, as with `longhaul worker --production`')
     .action(act(dev, ([options]) => options));
   // Everything after `temporal` is for Temporal's own program, options too.
   program.command('temporal').argument('[args...]').description("Temporal's own command line, pointed at the server of this folder")

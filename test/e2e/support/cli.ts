@@ -30,7 +30,7 @@ export interface Cli {
   /** `demo` with free ports. */
   demo(args?: string[], env?: Record<string, string>): Promise<Ended>;
   /** Starts `dev` with free ports and resolves once it is up. */
-  dev(env?: Record<string, string>): Promise<Dev>;
+  dev(env?: Record<string, string>, args?: string[]): Promise<Dev>;
   /** SIGKILL to the supervisor, the worker, the services and the server. */
   killAll(): Promise<void>;
   events(runId: string): Promise<RunEvent[]>;
@@ -85,8 +85,8 @@ export function cli(): Cli {
     },
     running: () => identities(stateDir).map(({ pid }) => pid),
     demo: (args = [], env) => run(['demo', ...FREE, ...args], env),
-    dev: async (env) => {
-      const child = begin(['dev', '--json', ...FREE], env);
+    dev: async (env, args = []) => {
+      const child = begin(['dev', '--json', ...FREE, ...args], env);
       devs.push(child);
       return devOf(child);
     },
