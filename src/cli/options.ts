@@ -13,6 +13,16 @@ export interface CommonOptions { json?: boolean; stateDir?: string; config?: str
 
 export interface DeciderOptions extends CommonOptions { as?: string; by?: string; messageId?: string; token?: string }
 
+/** Characters that a run takes of what people give with a decision; messages.ts refuses what is longer. */
+export const MOST = { messageId: 128, reason: 4_096, reference: 4_096, stepId: 100, terms: 8, member: 200, value: 500 } as const;
+
+/** Reads a text of an option and refuses one that no run would take, before anything is sent. */
+export const upTo = (option: string, most: number, least = 0) => (text: string): string => {
+  if (text.length >= least && text.length <= most) return text;
+  throw new Stop(EXIT.usage, text === '' ? `${option} is empty: give 1 to ${count(most)} characters, or leave it out.` : `${option} may have ${count(most)} characters at most, and this has ${count(text.length)}: say it in fewer.`);
+};
+const count = (n: number): string => n.toLocaleString('en');
+
 /** `--json` and where the runs are. */
 export function reading(command: Command): Command {
   return command
@@ -34,7 +44,7 @@ export function deciding(command: Command): Command {
   return reaching(command)
     .option('--as <name>', 'decide under this name (default: the user of the operating system)')
     .option('--by <name>', 'the same as --as')
-    .option('--message-id <id>', 'id of the message; the same id again counts once')
+    .option('--message-id <id>', 'id of the message; the same id again counts once', upTo('--message-id', MOST.messageId, 1))
     .option('--token <file>', 'decide with a token (approvals token) from a file; - reads stdin');
 }
 

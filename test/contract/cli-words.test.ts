@@ -6,7 +6,8 @@ import type { WaitRow } from '../../src/core/row';
 import { parsable, programOf } from '../../src/cli/program';
 import { tellEvent as tell } from '../../src/cli/tell';
 import { canonical } from '../../src/core/canonical';
-import { budgetOf, jsonOf } from '../../src/cli/options';
+import { budgetOf, jsonOf, MOST } from '../../src/cli/options';
+import { faultOfMessage } from '../../src/messages';
 import { initialState } from '../../src/core/initial';
 import type { Budget } from '../../src/core/run';
 import { waitsOf } from '../../src/core/waits';
@@ -52,6 +53,31 @@ test('the command beside a used-up budget names each kind as --budget takes it',
   expect(wait).toMatchObject({ what: 'more budget: usd, wall, tokens used up', command: 'longhaul runs extend r --budget usd=DOLLARS,wall=TIME,tokens=N' });
   const filled = wait?.command.replace('DOLLARS', '2').replace('TIME', '30m').replace('N', '500') ?? '';
   expect(budgetOf(filled.split('--budget ')[1] ?? '')).toEqual({ microUsd: 2_000_000, wallMs: 1_800_000, tokens: 500 });
+});
+
+test.each<[string, string[], string]>([
+  ['an empty message id', ['runs', 'pause', 'r', '--message-id', ''], '--message-id is empty: give 1 to 128 characters, or leave it out.'],
+  ['a long message id', ['approvals', 'approve', 'a-1', '--message-id', 'm'.repeat(129)], '--message-id may have 128 characters at most, and this has 129'],
+  ['a long reason of a rejection', ['approvals', 'reject', 'a-1', '--reason', 'r'.repeat(5_000)], '--reason may have 4,096 characters at most, and this has 5,000'],
+  ['a long reason of a cancel', ['runs', 'cancel', 'r', '--reason', 'r'.repeat(4_097)], '--reason may have 4,096 characters at most'],
+  ['a long reference', ['resolve', 'r', 'c1', '--happened', 'r'.repeat(4_097)], '--happened may have 4,096 characters at most'],
+  ['an empty step', ['runs', 'settle', 'r', '--as', 'skip', '--step', ''], '--step is empty'],
+])('%s is refused as it is read, in one sentence that says the limit', async (_, words, sentence) => {
+  await expect(programOf('0.0.0').parseAsync(['node', 'longhaul', ...words])).rejects.toMatchObject({ code: 2, message: expect.stringContaining(sentence) });
+});
+
+test('what a message may be is what the command line lets pass', () => {
+  const actor = { id: 'ann', via: 'cli' as const, assurance: 'local-user' as const };
+  const faults = (most: (n: number) => object): boolean[] => [0, 1].map((more) => faultOfMessage({ messageId: 'm', actor, ...most(more) }) !== null);
+  const within = [false, true];
+  expect(faults((more) => ({ messageId: 'm'.repeat(MOST.messageId + more), body: { kind: 'resume' } }))).toEqual(within);
+  expect(faults((more) => ({ body: { kind: 'reject', approvalId: 'a', reason: 'r'.repeat(MOST.reason + more) } }))).toEqual(within);
+  expect(faults((more) => ({ body: { kind: 'resolve', callId: 'c', verdict: 'happened', reference: 'r'.repeat(MOST.reference + more) } }))).toEqual(within);
+  expect(faults((more) => ({ body: { kind: 'settle', as: 'skip', stepId: 's'.repeat(MOST.stepId + more) } }))).toEqual(within);
+  const grant = (where: Record<string, string>) => ({ body: { kind: 'approve', approvalId: 'a', grant: { where } } });
+  expect(faults((more) => grant({ m: 'v'.repeat(MOST.value + more) }))).toEqual(within);
+  expect(faults((more) => grant({ ['m'.repeat(MOST.member + more)]: 'v' }))).toEqual(within);
+  expect(faults((more) => grant(Object.fromEntries(Array.from({ length: MOST.terms + more }, (_, i) => [`m${i}`, 'v']))))).toEqual(within);
 });
 
 test('no command beside a wait holds a sign that a shell would act on', () => {

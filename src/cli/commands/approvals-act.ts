@@ -10,7 +10,7 @@ import { ClientError } from '../../client/types';
 import { act } from '../act';
 import { decide } from '../decisions';
 import { EXIT, Stop, stopOf } from '../exit';
-import { deciding, durationOf, jsonOf, type DeciderOptions } from '../options';
+import { deciding, durationOf, jsonOf, MOST, upTo, type DeciderOptions } from '../options';
 import { outputOf } from '../outputs';
 import type { Place } from '../place';
 import { json, say } from '../print';
@@ -53,7 +53,13 @@ function termsOf({ restOfRun, for: span, where }: ApproveOptions): { grant?: Gra
   });
   const twice = terms.find(([member], i) => terms.findIndex(([other]) => other === member) < i);
   if (twice) throw new Stop(EXIT.usage, `--where names ${twice[0]} twice, and one argument cannot be two things: give one value, or a beginning that ends in *.`);
-  return { grant: { ...(span === undefined ? {} : { forMs: durationOf('--for', span) }), ...(terms.length > 0 ? { where: Object.fromEntries(terms) } : {}) } };
+  if (terms.length > MOST.terms) throw new Stop(EXIT.usage, `--where may name ${MOST.terms} arguments at most, and these are ${terms.length}.`);
+  for (const [member, value] of terms) {
+    if (member.length > MOST.member || value.length > MOST.value) throw new Stop(EXIT.usage, `--where may have ${MOST.member} characters of MEMBER and ${MOST.value} of VALUE at most: give the beginning of the value, ending in *.`);
+  }
+  const forMs = span === undefined ? undefined : durationOf('--for', span);
+  if (forMs === 0) throw new Stop(EXIT.usage, '--for needs a time that is longer than nothing, e.g. 2h.');
+  return { grant: { ...(forMs === undefined ? {} : { forMs }), ...(terms.length > 0 ? { where: Object.fromEntries(terms) } : {}) } };
 }
 
 /** Id of the approval that an edit is about: its own, or that of a run which has one open. */
@@ -111,7 +117,7 @@ export function addApprovalsAct(approvals: Command): void {
     .option('--for <time>', 'with --rest-of-run: only so long, e.g. 2h')
     .addOption(new Option('--where <member=value...>', 'with --rest-of-run: only calls with this argument; a value that ends in * stands for all that begin so'))
     .action(act(decideAll<ApproveOptions>((approvalId, options) => ({ kind: 'approve', approvalId, ...termsOf(options) })), ([, options]) => options));
-  deciding(approvals.command('reject').argument('<id...>').option('--reason <text>', 'why; the planner reads it', '').description('refuse the call, or each of these; nothing is executed'))
+  deciding(approvals.command('reject').argument('<id...>').option('--reason <text>', 'why; the planner reads it', upTo('--reason', MOST.reason), '').description('refuse the call, or each of these; nothing is executed'))
     .action(act(decideAll<DeciderOptions & { reason: string }>((approvalId, { reason }) => ({ kind: 'reject', approvalId, reason })), ([, options]) => options));
   deciding(approvals.command('edit').argument('<id>', 'the approval, or its run').description('change the arguments and approve the changed call; the planner is told'))
     .requiredOption('--args <json>', 'all arguments of the call: JSON, or @FILE').action(act(edit, ([, options]) => options));

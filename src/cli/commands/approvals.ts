@@ -8,7 +8,7 @@ import { shownArgs } from '../../core/sensitive';
 import { act } from '../act';
 import { decide } from '../decisions';
 import { EXIT, Stop } from '../exit';
-import { deciding, reading, saidIn, type CommonOptions, type DeciderOptions } from '../options';
+import { deciding, MOST, reading, saidIn, upTo, type CommonOptions, type DeciderOptions } from '../options';
 import { outputOf } from '../outputs';
 import { actorName, waitLines } from '../page';
 import type { Place } from '../place';
@@ -109,7 +109,7 @@ export function addApprovals(program: Command): void {
   deciding(program.command('answer').argument('<question>', 'the id of the question').argument('<text>', 'text, or @FILE').description('answer a question of a run'))
     .action(act(answer, ([, , options]) => options));
   deciding(program.command('resolve').argument('<run>').argument('<call>').description('say whether a call of unknown outcome happened'))
-    .option('--happened <reference>', 'it took effect; how that is known').option('--not-happened', 'it did not; it may be sent again').option('--give-up', 'nobody knows; its step fails')
+    .option('--happened <reference>', 'it took effect; how that is known', upTo('--happened', MOST.reference)).option('--not-happened', 'it did not; it may be sent again').option('--give-up', 'nobody knows; its step fails')
     .action(act(resolve, ([, , options]) => options));
   addInbox(program);
 }

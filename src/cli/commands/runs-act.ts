@@ -4,7 +4,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { MessageBody } from '../../core/message';
 import { act, deliver } from '../act';
 import { EXIT, Stop } from '../exit';
-import { budgetOf, deciding, reaching, saidIn, type CommonOptions, type DeciderOptions } from '../options';
+import { budgetOf, deciding, MOST, reaching, saidIn, upTo, type CommonOptions, type DeciderOptions } from '../options';
 import { outputOf } from '../outputs';
 import type { Place } from '../place';
 
@@ -38,7 +38,7 @@ function answerOf(text: string): string {
 
 /** Adds the acting commands to `longhaul runs`. */
 export function addRunsAct(runs: Command): void {
-  const reason = (one: Command): Command => deciding(one).option('--reason <text>', 'why', '');
+  const reason = (one: Command): Command => deciding(one).option('--reason <text>', 'why', upTo('--reason', MOST.reason), '');
   reason(runs.command('cancel').argument('<run>').description('stop a run: nothing new starts, what runs hears it, what can be undone is undone'))
     .action(act(send(({ reason: why }) => ({ kind: 'cancel', reason: why })), ([, options]) => options));
   reason(runs.command('pause').argument('<run>').description('let calls under way finish and begin nothing new'))
@@ -50,7 +50,7 @@ export function addRunsAct(runs: Command): void {
   // `--as` is the answer here, as in the hint that a blocked run prints; who answers is --by.
   reaching(runs.command('settle').argument('<run>').description('answer a blocked run: accept what is there, try again, skip a step, or fail'))
     .addOption(new Option(`--as <${ANSWERS.join('|')}>`, 'what to do').argParser(answerOf).makeOptionMandatory())
-    .option('--step <step>', 'the failed step (for skip and retry)').option('--by <name>', 'answer under this name').option('--message-id <id>', 'id of the message')
+    .option('--step <step>', 'the failed step (for skip and retry)', upTo('--step', MOST.stepId, 1)).option('--by <name>', 'answer under this name').option('--message-id <id>', 'id of the message', upTo('--message-id', MOST.messageId, 1))
     .action(act((place, runId: string, options: CommonOptions & { as: 'partial' | 'retry' | 'skip' | 'fail'; by?: string; step?: string; messageId?: string }) =>
       settle(place, runId, { ...options, how: options.as, as: options.by }), ([, options]) => ({ ...options })));
   deciding(runs.command('extend').argument('<run>').description('give a run more budget')).requiredOption('--budget <k=v,..>', 'how much more of each kind, e.g. calls=100,usd=2,wall=2h')
