@@ -134,7 +134,7 @@ function shownCall(tool: string, args: Json, sensitive: Asking['sensitive']): Js
 /** Exactly one result for each call: an error, the reasons of a refused proposal, or what came of its steps. */
 async function callResult(call: Turn['answer']['calls'][number], turn: Turn, { transcript, sensitive }: Asking, detail: Detail, artifacts: Bytes): Promise<Json> {
   if (call.error !== undefined) return { error: 'model-output', message: call.error };
-  if (call.steps.some((id) => !turn.accepted.has(id))) return { error: 'refused', message: turn.reasons.join(' ') };
+  if (turn.accepted === null || call.steps.some((id) => !turn.accepted?.has(id))) return { error: 'refused', message: turn.reasons.join(' ') };
   const results = await Promise.all(call.steps.map(async (id) => {
     const edit = transcript.edited.get(id);
     return [id, await withEdit(await resultOf(transcript.steps.get(id), detail, artifacts), edit, sensitive?.get(edit?.tool ?? '') ?? [], detail, artifacts)] as const;

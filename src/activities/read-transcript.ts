@@ -26,7 +26,7 @@ const WINDOW = 2_048;
  */
 export async function readTranscript(sources: Sources, runId: string, upTo: number): Promise<Transcript> {
   const { artifacts, answers } = sources;
-  const reading: Reading = { created: null, goal: '', declared: [], steps: new Map(), edited: new Map(), turns: [], notes: [], planCalls: new Set(), said: new Set(), messages: [], unread: 0 };
+  const reading: Reading = { created: null, goal: '', declared: [], steps: new Map(), edited: new Map(), turns: [], notes: [], planCalls: new Set(), calls: new Map(), said: new Set(), messages: [], unread: 0 };
   await readEvents(sources, runId, upTo, reading);
   if (!reading.created) throw new Error(`The journal holds no run ${runId}.`);
   // From the end, so that the places of those before stay as they were.

@@ -18,9 +18,12 @@ export async function resultOf(end: StepEnd | undefined, detail: Detail, artifac
     case 'failed': return failedResult(end.failure, detail);
     case 'skipped': return { skipped: true, reason: end.why };
     case 'dropped': return { skipped: true, reason: 'A later proposal dropped this step.' };
-    default: return { open: true, note: 'Not done yet: it waits for a person, for a time, for another step or for something outside.' };
+    default: return { open: true, note: end?.sent ? IN_DOUBT : WAITS };
   }
 }
+
+const WAITS = 'Not done yet: it waits for a person, for a time, for another step or for something outside.';
+const IN_DOUBT = 'It is not known whether this was done: it may have been. That is being found out, or a person is asked; do not make it again.';
 
 function failedResult({ class: kind, message }: Failure, { brief }: Detail): Json {
   const reason = brief ? message.slice(0, 80) : message;

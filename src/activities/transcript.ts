@@ -14,14 +14,15 @@ export interface StoredAnswer { v: 1; text: string; finish: string; calls: MadeC
 
 /** How a step stands at the transcript's version. */
 export type StepEnd =
-  | { is: 'open' } | { is: 'dropped' }
+  /** `sent`: a call of it may have taken effect, and nobody knows yet. */
+  | { is: 'open'; sent?: true } | { is: 'dropped' }
   /** `said`: by a person or the outside, whose word a reference is; nothing here has seen its bytes. */
   | { is: 'done'; output: Output; said?: true }
   | { is: 'failed'; failure: Failure }
   | { is: 'skipped'; why: string };
 
-/** One answer of the model, with what followed it. */
-export interface Turn { callId: string; answer: StoredAnswer; accepted: ReadonlySet<string>; reasons: string[]; notes: string[] }
+/** One answer of the model, with what followed it. `accepted`: steps of it that became part of the plan; null when nothing of it did. */
+export interface Turn { callId: string; answer: StoredAnswer; accepted: ReadonlySet<string> | null; reasons: string[]; notes: string[] }
 
 export interface Transcript {
   created: EventData['RunCreated'];
@@ -45,8 +46,10 @@ export const MAX_TURNS = 200;
 /** While it is read: the answers are loaded at the end, and sets still grow. */
 export interface Reading extends Omit<Transcript, 'created' | 'turns' | 'olderTurns'> {
   created: EventData['RunCreated'] | null;
-  turns: { callId: string; output?: Output; text: string; accepted: Set<string>; reasons: string[]; notes: string[] }[];
+  turns: { callId: string; output?: Output; text: string; accepted: Set<string> | null; reasons: string[]; notes: string[] }[];
   planCalls: Set<string>;
+  /** Steps by the calls that were requested for them. */
+  calls: Map<string, string>;
   /** Ids of artifacts that people and the outside have named as what they say. */
   said: Set<string>;
   messages: { text: Output; actor: string; notes: string[]; at: number }[];
@@ -60,7 +63,7 @@ export function take(to: Reading, event: RunEvent): void {
     case 'ModelCallRequested': if (event.data.purpose === 'plan') to.planCalls.add(event.data.callId); return;
     case 'ModelCallSucceeded': {
       const { callId, output, text } = event.data;
-      if (to.planCalls.has(callId)) to.turns.push({ callId, text: text ?? '', accepted: new Set(), reasons: [], notes: [], ...(output ? { output } : {}) });
+      if (to.planCalls.has(callId)) to.turns.push({ callId, text: text ?? '', accepted: null, reasons: [], notes: [], ...(output ? { output } : {}) });
       return;
     }
     case 'PlanAccepted': return accept(to, event.data);
@@ -70,12 +73,10 @@ export function take(to: Reading, event: RunEvent): void {
       else notesOf(to).push(`The plan was refused: ${event.data.reasons.join(' ')}`);
       return;
     }
-    case 'CallPrepared': {
-      const { stepId, tool, args, edited } = event.data;
-      if (edited) to.edited.set(stepId, { by: edited.by.id, tool, args });
-      else to.edited.delete(stepId);
-      return;
-    }
+    case 'CallPrepared': return prepared(to, event.data);
+    case 'ToolCallRequested': return sent(to, event.data);
+    case 'ToolCallUnknown': return unknown(to, event.data.callId, true);
+    case 'ToolCallPending': return unknown(to, event.data.callId, false);
     case 'QuestionAnswered': return named(to, event.data.answer);
     case 'CallbackReceived': return named(to, event.data.payload);
     case 'StepCompleted': {
@@ -94,6 +95,23 @@ export function take(to: Reading, event: RunEvent): void {
   }
 }
 
+function prepared(to: Reading, { stepId, tool, args, edited }: EventData['CallPrepared']): void {
+  if (to.steps.get(stepId)?.is === 'open') to.steps.set(stepId, { is: 'open' });
+  if (edited) to.edited.set(stepId, { by: edited.by.id, tool, args });
+  else to.edited.delete(stepId);
+}
+
+function sent(to: Reading, { callId, stepId }: EventData['ToolCallRequested']): void {
+  if (stepId !== undefined) to.calls.set(callId, stepId);
+  unknown(to, callId, false);
+}
+
+/** Whether the call of an open step took effect is not known from here on, or is known again. */
+function unknown(to: Reading, callId: string, is: boolean): void {
+  const stepId = to.calls.get(callId);
+  if (stepId !== undefined && to.steps.get(stepId)?.is === 'open') to.steps.set(stepId, { is: 'open', ...(is ? { sent: true } : {}) });
+}
+
 function named(to: Reading, output: Output): void {
   if ('ref' in output) to.said.add(output.ref.sha256);
 }
@@ -101,10 +119,8 @@ function named(to: Reading, output: Output): void {
 function accept(to: Reading, { by, goal, add, drop }: EventData['PlanAccepted']): void {
   if (goal !== '') to.goal = goal;
   const turn = turnBy(to, by);
-  for (const step of add) {
-    to.steps.set(step.id, { is: 'open' });
-    turn?.accepted.add(step.id);
-  }
+  if (turn) turn.accepted = new Set(add.map(({ id }) => id));
+  for (const step of add) to.steps.set(step.id, { is: 'open' });
   if (!turn) to.declared.push(...add);
   for (const id of drop) if (to.steps.get(id)?.is === 'open') to.steps.set(id, { is: 'dropped' });
 }

@@ -241,6 +241,15 @@ describe('the model activity', () => {
     expect((heard()[0] as { message: string }).message).toMatch(words);
   });
 
+  test('a proposal that only drops, and that the law refuses, hears why as the result of its call', async () => {
+    server.push({ calls: [{ tool: 'publish', args: { text: 'waits' } }, searchFor('x')] }, { calls: [{ tool: 'propose_plan', args: { steps: [], drop: ['s1-2'] } }] }, done);
+    const run = await start();
+    await run.go();
+    run.decide({ kind: 'note', text: { value: 'Well?' } });
+    await run.go();
+    expect(heard().at(-1)).toEqual({ error: 'refused', message: 'Step s1-2 cannot be dropped: it is done.' });
+  });
+
   test('an answer that ends nothing and does nothing is refused with its reason', async () => {
     server.push({ text: '' }, { text: 'half a sen', finish: 'length' }, done);
     const { end } = await (await start()).go();

@@ -9,6 +9,7 @@ import type { StepOutline } from '../../src/core/plan';
 import { STATE_VERSION } from '../../src/core/state';
 import { RecentEvents } from '../../src/activities/recent-events';
 import { StoredAnswers } from '../../src/activities/stored-answers';
+import { resultOf } from '../../src/activities/results';
 import { readTranscript } from '../../src/activities/read-transcript';
 import { MAX_TURNS } from '../../src/activities/transcript';
 import { ann, refOf, rowFor } from '../../src/testing/contracts/samples';
@@ -130,4 +131,22 @@ test('the next turn reads what the last one added, and hears of a journal that w
   await store(other as RunEvent[], [3_980]);
   const moved = { ...sources, journal: under.stores.journal, recent: Object.assign(sources.recent, { journal: under.stores.journal }) };
   expect((await readTranscript(moved, 'r', 4_002)).turns.at(-1)?.answer.text).toBe('otherwise');
+});
+
+test('a step whose call may have been made is told as that, not as one that waits, until it is known or the call is made anew', async () => {
+  const all = events('doubt', 1).slice(0, -1);
+  const add = (type: EventType, data: object): void => { all.push({ ...all[0], seq: all.length + 1, type, at: 2_000 + all.length, data } as RunEvent); };
+  const requested = { callSeq: 2, stepId: 's1', tool: 'look', version: '1.0.0', key: 'k', ledgerIncarnation: 'i', reserved: NO_USAGE };
+  add('ToolCallRequested', { ...requested, callId: 'c2', attempt: 1 });
+  add('ToolCallUnknown', { callId: 'c2', attempt: 1, why: 'the worker died' });
+  const unknown = all.length;
+  add('ToolCallRequested', { ...requested, callId: 'c2', attempt: 2 });
+  await store(all);
+  const note = async (upTo: number) => {
+    const { transcript, sources } = await told('doubt', upTo);
+    return ((await resultOf(transcript.steps.get('s1'), { inlineBytes: 100, brief: false, readOn: false }, sources.artifacts)) as { note: string }).note;
+  };
+  expect([await note(unknown - 1), await note(unknown), await note(all.length)]).toEqual([
+    expect.stringMatching(/^Not done yet/), expect.stringMatching(/not known whether this was done.*do not make it again/), expect.stringMatching(/^Not done yet/),
+  ]);
 });
