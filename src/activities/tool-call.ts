@@ -46,7 +46,8 @@ function withSecrets(value: Json, secret: (name: string) => string): Json {
   try {
     return secret(name);
   } catch {
-    return value;
+    // A copy: what is kept of the request is nobody's to change.
+    return { ...value };
   }
 }
 

@@ -1,6 +1,8 @@
 // Requests that are kept parsed: read and verified once for as many calls as are made from them, whoever asks at the same time; what cannot be
 // read is an error each time, and is read again.
+import type { HandsDeps } from '../../src/activities/deps';
 import { readRequest } from '../../src/activities/requests';
+import { toolCallOf } from '../../src/activities/tool-call';
 import { ArtifactError, type ArtifactsPort } from '../../src/ports/artifacts';
 
 /** A store that counts how often each text was read. */
@@ -40,4 +42,14 @@ test('more than is kept is let go, the oldest first, and read again', async () =
   const { artifacts, reads } = counted({ 'requests-a': large, 'requests-b': large, 'requests-c': large, 'requests-huge': JSON.stringify('x'.repeat(33 * 1024 * 1024)) });
   for (const name of ['a', 'b', 'c', 'c', 'a', 'huge', 'huge']) await readRequest(artifacts, { sha256: `requests-${name}` });
   expect(reads).toEqual({ 'requests-a': 2, 'requests-b': 1, 'requests-c': 1, 'requests-huge': 2 });
+});
+
+test('what a tool writes into the input of its run, no later call gets, also where a secret of it is not set', async () => {
+  const { artifacts } = counted({ 'requests-own': '{"input":{"to":{"list":["a"]},"token":{"$secret":"unset"}}}' });
+  const deps = { artifacts, secret: () => { throw new Error('not set'); } } as unknown as HandsDeps;
+  const input = async () => (await toolCallOf(deps, { runId: 'r', callId: 'c1', attempt: 1, key: 'k', inputRef: { sha256: 'requests-own' }, resourceVersion: null, signal: new AbortController().signal })).input as { to: { list: string[] }; token: Record<string, string> };
+  const first = await input();
+  first.to.list.push('b');
+  first.token['$secret'] = 'another';
+  expect(await input()).toEqual({ to: { list: ['a'] }, token: { $secret: 'unset' } });
 });
