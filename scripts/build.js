@@ -28,7 +28,8 @@ async function bundle() {
   const { bundleWorkflowCode } = require('@temporalio/worker');
   const quiet = { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error: console.error };
   const write = async (name, more) => {
-    const { code } = await bundleWorkflowCode({ workflowsPath: workflows, logger: quiet, ...more });
+    const workflowInterceptorModules = [path.join(fresh, 'src/workflows/interceptors.js')];
+    const { code } = await bundleWorkflowCode({ workflowsPath: workflows, workflowInterceptorModules, logger: quiet, ...more });
     writeFileSync(path.join(fresh, name), code.replaceAll(fresh, dist));
   };
   await write('workflow-bundle.js', {});

@@ -53,6 +53,7 @@ async function conduct(input: RunInput, inbox: Inbox, desk: Desk, native: { canc
       desk.woken = false;
       await pump.follow();
     }
+    await pump.rest();
     const turned = await pump.turn((answered) => rolling.hold(pump.state, answered));
     if (turned.verdict === 'superseded') return leave(pump);
     display.show(pump.state);

@@ -1,11 +1,14 @@
 // What a run can be told: registered synchronously as the first act of the workflow, since an Update without a handler is
 // refused at the end of its activation. Handlers are total (I7): whatever arrives becomes a command or a refusal of its
-// shape, and never an exception. They write nothing and decide nothing.
+// shape, and never an exception. They write nothing and decide nothing. What no hand has to look at is put in line as it came and
+// read when its turn comes, so that a workflow task that begins with thousands of Signals does not spend its time on them.
 import { CancellationScope, defineQuery, defineSignal, defineUpdate, setDefaultSignalHandler, setHandler, workflowInfo } from '@temporalio/workflow';
 import { sha256Hex } from '../core/canonical';
+import type { Command } from '../core/commands';
 import type { Actor } from '../core/run';
 import { faultOfMessage, MESSAGE, messageFromSignal, PLAIN_SIGNALS, WAKE, type Message, type MessageAnswer } from '../messages';
 import type { Inbox } from './inbox';
+import { listen } from './interceptors';
 import { look as lookAt } from './verify';
 
 /** Where a message came from when nobody says. */
@@ -34,16 +37,18 @@ export function registerHandlers(runId: string, inbox: Inbox, desk: Desk): { can
   let signals = 0;
   /** Signals carry no id of their own: their number in this execution is one, and a re-run of a lost task counts alike. */
   const signalId = (): string => `signal-${workflowInfo().runId}-${++signals}`;
-  const malformed = (messageId: string, why: string): void => void inbox.submit({ type: 'Malformed', messageId, why, actor: TEMPORAL });
+  const malformed = (messageId: string, why: string): void => inbox.put(() => ({ type: 'Malformed', messageId, why, actor: TEMPORAL }));
   const submit = ({ token, ...message }: Message): Promise<MessageAnswer | null> => {
     const found = lookAt(message, token, runId, desk.toolOf('approvalId' in message.body ? message.body.approvalId : ''));
     return found ? inbox.submitSeen(message, found) : inbox.submit({ type: 'Message', message });
   };
   const hear = (message: Message, messageId: string): void => {
+    if (!isLookedAt(message)) return inbox.put(() => read(message, messageId));
     const fault = faultOfMessage(message);
     if (fault) malformed(messageId, fault);
     else void submit(message);
   };
+  const hearSignal = (message: unknown): void => hear(message as Message, signalId());
 
   setHandler(update, async (message) => (desk.full() ? BUSY : (await submit(message)) ?? HEARD), {
     validator: (message) => {
@@ -51,7 +56,8 @@ export function registerHandlers(runId: string, inbox: Inbox, desk: Desk): { can
       if (fault) throw new TypeError(fault);
     },
   });
-  setHandler(twin, (message) => hear(message as Message, signalId()));
+  setHandler(twin, hearSignal);
+  listen(hearSignal);
   for (const name of PLAIN_SIGNALS) {
     setHandler(defineSignal<[unknown]>(name), (payload) => {
       const messageId = signalId();
@@ -65,6 +71,18 @@ export function registerHandlers(runId: string, inbox: Inbox, desk: Desk): { can
     return seen && { version: seen.version, sha256: sha256Hex(seen.canonical), page: seen.page };
   });
   return hearNativeCancel(inbox);
+}
+
+/** May hands have to look at it before it counts? (verify.ts) Total, like whatever reads what arrives. */
+function isLookedAt(message: Partial<Message> | null | undefined): boolean {
+  const { token, body } = (message ?? {}) as { token?: unknown; body?: { kind?: unknown } | null };
+  return token !== undefined || body?.kind === 'edit' || body?.kind === 'approve';
+}
+
+/** The command of what came by a Signal and no hand has to look at. */
+function read(message: Message, messageId: string): Command {
+  const why = faultOfMessage(message);
+  return why ? { type: 'Malformed', messageId, why, actor: TEMPORAL } : { type: 'Message', message };
 }
 
 /** Must be called in the workflow's root scope. */

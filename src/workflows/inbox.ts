@@ -7,6 +7,7 @@ import type { Message } from '../core/message';
 import type { Seen } from './verify';
 
 export interface Entry {
+  /** Where it is read only when it is asked for, it is read once. */
   command: Command;
   /** The need that this command answers. */
   needId?: string;
@@ -14,6 +15,8 @@ export interface Entry {
   open?: boolean;
   answer(given: Answer): void;
 }
+
+const unheard = (): void => undefined;
 
 export class Inbox {
   private waiting: Entry[] = [];
@@ -29,7 +32,13 @@ export class Inbox {
     });
   }
 
-  /** The same for a message, once hands have looked at it. */
+  /** Puts in line what nobody waits for an answer to. It is read when its turn comes: a thousand Signals at once cost little until then. */
+  put(read: () => Command): void {
+    let known: Command | undefined;
+    this.waiting.push({ get command() { return (known ??= read()); }, answer: unheard });
+  }
+
+  /** As `submit`, for a message, once hands have looked at it. */
   submitSeen(message: Message, found: Promise<Seen>): Promise<Answer> {
     return new Promise((resolve) => {
       const entry: Entry = { command: { type: 'Message', message }, open: true, answer: resolve };
@@ -54,7 +63,7 @@ export class Inbox {
 
   /** Puts the command that opens a generation before everything that came meanwhile. */
   begin(command: Command): void {
-    this.waiting.unshift({ command, answer: () => undefined });
+    this.waiting.unshift({ command, answer: unheard });
   }
 
   /** Takes commands, oldest first: at most `limit`, and messages of at most `bytes` in all, but always one that is not open. */

@@ -11,6 +11,7 @@ import type { State } from '../core/state';
 import { atDoor, isNewer, knownLaw, knownState, NewerBuild } from '../core/versions/door';
 import type { AppendAnswer, AppendRequest } from '../core/append';
 import { patient, quick } from './hands';
+import { goesBy } from './patches';
 
 type Plumbing = Pick<Hands, 'open' | 'read' | 'append'>;
 
@@ -29,13 +30,20 @@ export const open = (input: RunInput): Promise<OpenAnswer> => reach('open', (han
 
 export const append = (request: AppendRequest): Promise<AppendAnswer> => reach('append', (hands) => hands.append(request));
 
-/** Folds `tail` and, while the journal has `more`, what follows it. */
-export async function foldTail(state: State, tail: readonly RunEvent[], more: boolean): Promise<State> {
+/**
+ * Pages that are read within one workflow task. It ends with all of them, and Temporal takes no end of more than 4 MiB: after these,
+ * each page is an activity of its own, with which a workflow task ends.
+ */
+const QUICK_PAGES = 16;
+
+/** Folds `tail` and, while the journal has `more`, what follows it; at most `quickPages` of that within one workflow task. */
+export async function foldTail(state: State, tail: readonly RunEvent[], more: boolean, quickPages = QUICK_PAGES): Promise<State> {
   let folded = tail.map(atDoor).reduce(evolve, state);
   let left = more;
-  while (left) {
-    const { runId, version } = folded;
-    const page = await reach('read', (hands) => hands.read({ runId, after: version }));
+  for (let pages = 0; left; pages += 1) {
+    const request = { runId: folded.runId, after: folded.version };
+    const quickly = pages < quickPages || !goesBy('long-tails');
+    const page = await (quickly ? reach('read', (hands) => hands.read(request)) : patient.read(request));
     folded = page.events.map(atDoor).reduce(evolve, folded);
     left = page.more && page.events.length > 0;
   }

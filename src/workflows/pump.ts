@@ -10,6 +10,7 @@ import { turn, type TurnResult } from '../core/turn';
 import type { Need } from '../core/world';
 import type { Entry, Inbox } from './inbox';
 import { append, foldTail } from './journal';
+import { goesBy } from './patches';
 import { perform } from './perform';
 import type { Flights } from './reconcile';
 
@@ -18,10 +19,13 @@ export interface Turned { verdict: 'followed' | 'behind' | 'superseded'; needs: 
 
 /** Bytes of messages in one turn: a batch must fit into an activity's arguments when the store is away. */
 const TURN_BYTES = 256 * 1024;
+/** Commands in line that take more than ten turns. */
+const LONG_LINE = 10 * LIMITS.commandsPerTurn;
 const REPLACED: Answer = { kind: 'busy', text: 'This execution of the run was replaced by a newer one; ask again.' };
 
 export class Pump {
   private published: State;
+  private long = false;
 
   constructor(
     private readonly input: RunInput,
@@ -39,6 +43,16 @@ export class Pump {
   /** Reads on in the journal: an Update whose workflow task was lost after its append is there, and nobody has told this execution. */
   async follow(): Promise<void> {
     this.published = await foldTail(this.published, [], true);
+  }
+
+  /**
+   * Where a burst has come in, reads on in the journal by an activity, with which this workflow task ends. Thousands of messages at once
+   * have used up much of its time: lost in the middle of their turns, it would come again with the same messages, over and over.
+   */
+  async rest(): Promise<void> {
+    const before = this.long;
+    this.long = this.inbox.length > LONG_LINE;
+    if (this.long && !before && goesBy('long-line')) this.published = await foldTail(this.published, [], true, 0);
   }
 
   /** One turn. `hold` is asked with the needs that the taken commands answer: true lets no new need begin. */

@@ -14,8 +14,8 @@ export interface Change { file: string; find: string; replace: string }
 /** Compatible: another order of the conductor's commands, behind a patch with its row in the registry. */
 const ANOTHER_ORDER: Change[] = [
   {
-    file: 'src/workflows/patches.ts', find: 'export const PATCHES: readonly Patch[] = [];',
-    replace: "export const PATCHES: readonly Patch[] = [{ id: 'breathe-first', why: 'A generation waits a moment before it begins, for the test.', since: '9.0.0', until: 'no open run began before 9.0.0' }];",
+    file: 'src/workflows/patches.ts', find: 'export const PATCHES: readonly Patch[] = [\n',
+    replace: "export const PATCHES: readonly Patch[] = [\n  { id: 'breathe-first', why: 'A generation waits a moment before it begins, for the test.', since: '9.0.0', until: 'no open run began before 9.0.0' },\n",
   },
   { file: 'src/workflows/agent-run.ts', find: '  begin(input, inbox, opened, pump.state);\n', replace: "  if (goesBy('breathe-first')) await sleep(1);\n  begin(input, inbox, opened, pump.state);\n" },
   { file: 'src/workflows/agent-run.ts', find: 'condition, workflowInfo }', replace: 'condition, sleep, workflowInfo }' },
