@@ -17,7 +17,6 @@ const BUSY: MessageAnswer = { kind: 'busy', text: 'The run is renewing its histo
 const HEARD: MessageAnswer = { kind: 'done', text: 'The run has heard the message.' };
 
 const update = defineUpdate<MessageAnswer, [Message]>(MESSAGE);
-const twin = defineSignal<[unknown]>(MESSAGE);
 const look = defineQuery<{ version: number; sha256: string; page: string } | null>('details');
 
 /** What handlers may ask of the conductor; set once the journal is open. */
@@ -48,7 +47,13 @@ export function registerHandlers(runId: string, inbox: Inbox, desk: Desk): { can
     if (fault) malformed(messageId, fault);
     else void submit(message);
   };
-  const hearSignal = (message: unknown): void => hear(message as Message, signalId());
+  const hearSignal = (name: string, payload: unknown): void => {
+    if (name === WAKE) { desk.woken = true; return; }
+    const messageId = signalId();
+    if (name === MESSAGE) hear(payload as Message, messageId);
+    else if (isPlain(name)) hear(messageFromSignal(name, payload, messageId), messageId);
+    else malformed(messageId, `No signal is called ${JSON.stringify(name).slice(0, 100)}; known are ${[MESSAGE, ...PLAIN_SIGNALS].join(', ')}.`);
+  };
 
   setHandler(update, async (message) => (desk.full() ? BUSY : (await submit(message)) ?? HEARD), {
     validator: (message) => {
@@ -56,22 +61,17 @@ export function registerHandlers(runId: string, inbox: Inbox, desk: Desk): { can
       if (fault) throw new TypeError(fault);
     },
   });
-  setHandler(twin, hearSignal);
   listen(hearSignal);
-  for (const name of PLAIN_SIGNALS) {
-    setHandler(defineSignal<[unknown]>(name), (payload) => {
-      const messageId = signalId();
-      hear(messageFromSignal(name, payload, messageId), messageId);
-    });
-  }
-  setHandler(defineSignal(WAKE), () => { desk.woken = true; });
-  setDefaultSignalHandler((name) => malformed(signalId(), `No signal is called ${JSON.stringify(name).slice(0, 100)}; known are ${[MESSAGE, ...PLAIN_SIGNALS].join(', ')}.`));
+  for (const name of [MESSAGE, ...PLAIN_SIGNALS, WAKE]) setHandler(defineSignal<[unknown]>(name), (payload) => hearSignal(name, payload));
+  setDefaultSignalHandler(hearSignal);
   setHandler(look, () => {
     const seen = desk.look();
     return seen && { version: seen.version, sha256: sha256Hex(seen.canonical), page: seen.page };
   });
   return hearNativeCancel(inbox);
 }
+
+const isPlain = (name: string): name is (typeof PLAIN_SIGNALS)[number] => PLAIN_SIGNALS.some((known) => known === name);
 
 /** May hands have to look at it before it counts? (verify.ts) Total, like whatever reads what arrives. */
 function isLookedAt(message: Partial<Message> | null | undefined): boolean {

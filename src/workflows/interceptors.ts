@@ -1,9 +1,8 @@
-// How Signals with messages come in: straight into the line. The SDK's own way makes half a dozen promises for each, and notes
+// How Signals come in: straight into the line. The SDK's own way makes half a dozen promises for each, and notes
 // where each of them was made: nine thousand Signals that arrived while no worker ran took twice the time that a workflow task
 // has, so that the run never got anywhere. Code bundled without this does the same things in the same order, only slower.
 // Owns no state of the run; the ear is set once the handlers are registered, and is of this execution alone.
 import type { WorkflowInterceptorsFactory } from '@temporalio/workflow';
-import { MESSAGE } from '../messages';
 
 /** A promise that has come true and costs nothing: what waits for it goes on as it would after one of the language's own. */
 class Done implements Promise<void> {
@@ -24,18 +23,19 @@ class Done implements Promise<void> {
 }
 
 const DONE = new Done();
-const ear: { hear?: (message: unknown) => void } = {};
+type Hear = (name: string, payload: unknown) => void;
+const ear: { hear?: Hear } = {};
 
-/** From here on `hear` is given what each Signal of a message holds, in the order in which they came. It must not throw. */
-export function listen(hear: (message: unknown) => void): void {
+/** From here on `hear` is given what each Signal holds, in the order in which they came. It must not throw. */
+export function listen(hear: Hear): void {
   ear.hear = hear;
 }
 
 export const interceptors: WorkflowInterceptorsFactory = () => ({
   inbound: [{
-    handleSignal(input, next) {
-      if (input.signalName !== MESSAGE || !ear.hear) return next(input);
-      ear.hear(input.args[0]);
+    handleSignal({ signalName, args, headers }, next) {
+      if (!ear.hear) return next({ signalName, args, headers });
+      ear.hear(signalName, args[0]);
       return DONE;
     },
   }],

@@ -1,5 +1,5 @@
 // Continue-as-new on the real server, with small limits: under a storm of Updates and of Signals nothing is lost or doubled,
-// histories stay bounded, and a run that rolls in the middle of its work does each thing once.
+// histories stay bounded, a burst that no worker was there for is taken in, and a run that rolls in the middle of its work does each thing once.
 import { createClient } from '../../src/client/client';
 import { readPayload } from '../../src/client/payloads';
 import type { RunInput } from '../../src/core/run';
@@ -107,6 +107,35 @@ test('Signals at 100 a second for ten seconds: none is lost, none counts twice, 
   await Promise.all(sent);
   await expectAll(runId, 1_000);
 }, 240_000);
+
+/** Signals of 1 KB; with LONGHAUL_EXHAUSTIVE=1 nearly as many as Temporal takes for one execution, which is 10,000. */
+const BURST = process.env.LONGHAUL_EXHAUSTIVE ? 9_000 : 2_000;
+
+test('B33 a burst of Signals that comes while no worker runs starves no run: each counts once, and the approval that follows is taken within a minute', async () => {
+  const taskQueue = 'burst';
+  const parked = await rig.worker({ taskQueue, limits: { softEvents: LIMITS.softEvents } });
+  const runId = await rig.run({ plan: { goal: 'Burst', steps: [{ id: 'a', title: 'A', action: { type: 'tool', tool: 'asked', args: { text: 'burst' } } }] }, taskQueue });
+  const approvalId = await rig.until(runId, (state) => Object.keys(state.approvals)[0]);
+  await parked.kill();
+  const handle = rig.client.workflow.getHandle(workflowIdOf(runId));
+  const note = (n: number): Promise<void> => handle.signal(MESSAGE, { messageId: `burst-${n}`, actor: ANN, body: { kind: 'note', text: { value: `${n} `.padEnd(1_000, 'and so on ') } } });
+  let sent = 0;
+  await Promise.all(Array.from({ length: 32 }, async () => {
+    while (sent < BURST) await note(sent += 1);
+  }));
+  // A limit on events of its own: that of the others lets nothing new begin in an execution that holds so many.
+  await rig.worker({ taskQueue, limits: { softEvents: LIMITS.softEvents } });
+  const began = Date.now();
+  expect((await rig.send(runId, { kind: 'approve', approvalId }, { timeoutMs: 60_000 })).kind).toBe('granted');
+  const tookMs = Date.now() - began;
+  expect((await rig.end(runId)).status).toBe('COMPLETED');
+  expect(rig.effects(runId)).toHaveLength(1);
+  const keys = (await rig.events(runId)).filter(({ type }) => type === 'UserMessageReceived').map((event) => event.idempotencyKey);
+  expect([keys.length, new Set(keys).size]).toEqual([BURST, BURST]);
+  // One task was on its way to the worker that was killed. A second one lost would have come again with all that it brought.
+  const lost = (await rig.histories(runId)).flatMap(({ history }) => history.events ?? []).filter((event) => event.workflowTaskTimedOutEventAttributes?.timeoutType === 1);
+  process.stderr.write(`${BURST} Signals while no worker ran: approved after ${tookMs} ms, ${lost.length} workflow tasks timed out\n`);
+}, 300_000);
 
 test('a long plan rolls between its calls, with a checkpoint, and does each thing once', async () => {
   const steps = Array.from({ length: 60 }, (_, i) => ({
