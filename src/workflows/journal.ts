@@ -31,23 +31,29 @@ export const open = (input: RunInput): Promise<OpenAnswer> => reach('open', (han
 export const append = (request: AppendRequest): Promise<AppendAnswer> => reach('append', (hands) => hands.append(request));
 
 /**
- * Pages that are read within one workflow task. It ends with all of them, and Temporal takes no end of more than 4 MiB: after these,
- * each page is an activity of its own, with which a workflow task ends.
+ * Pages that are read within one workflow task: it ends with all of them, and Temporal takes no end above 4 MiB. What is left after
+ * these is not read through history at all, but folded by the hand that opens generations.
  */
 const QUICK_PAGES = 16;
 
-/** Folds `tail` and, while the journal has `more`, what follows it; at most `quickPages` of that within one workflow task. */
-export async function foldTail(state: State, tail: readonly RunEvent[], more: boolean, quickPages = QUICK_PAGES): Promise<State> {
+/** Folds `tail` and, while the journal has `more`, what follows it; at most `quickPages` of that in this way, where `input` is given. */
+export async function foldTail(state: State, tail: readonly RunEvent[], more: boolean, input?: RunInput, quickPages = QUICK_PAGES): Promise<State> {
   let folded = tail.map(atDoor).reduce(evolve, state);
   let left = more;
   for (let pages = 0; left; pages += 1) {
-    const request = { runId: folded.runId, after: folded.version };
-    const quickly = pages < quickPages || !goesBy('long-tails');
-    const page = await (quickly ? reach('read', (hands) => hands.read(request)) : patient.read(request));
+    if (input && pages >= quickPages && goesBy('long-tails')) return (await reopened(input)) ?? folded;
+    const { runId, version } = folded;
+    const page = await reach('read', (hands) => hands.read({ runId, after: version }));
     folded = page.events.map(atDoor).reduce(evolve, folded);
     left = page.more && page.events.length > 0;
   }
   return folded;
+}
+
+/** What the journal holds, as a generation finds it at its start, by an activity with which this workflow task ends. Null when another execution owns the run: the next append hears so. */
+async function reopened(input: RunInput): Promise<State | null> {
+  const opened = await patient.open(input);
+  return opened.kind === 'restored' ? stateOf(input.runId, opened) : null;
 }
 
 /** The state that `open` found: a checkpoint and what came after it. Throws NewerBuild when a newer build answered `open`. */

@@ -13,7 +13,7 @@ export const PATCHES: readonly Patch[] = [
   },
   {
     id: 'long-tails', since: '0.1.0', until: 'no open run was created before 0.2.0',
-    why: 'What a lost workflow task has left in the journal is read in more than one, where it is long: Temporal takes no end of a task above 4 MiB.',
+    why: 'What a lost workflow task has left in the journal is folded by a hand, where it is long: Temporal takes no end of a task above 4 MiB.',
   },
 ];
 

@@ -42,17 +42,17 @@ export class Pump {
 
   /** Reads on in the journal: an Update whose workflow task was lost after its append is there, and nobody has told this execution. */
   async follow(): Promise<void> {
-    this.published = await foldTail(this.published, [], true);
+    this.published = await foldTail(this.published, [], true, this.input);
   }
 
   /**
-   * Where a burst has come in, reads on in the journal by an activity, with which this workflow task ends. Thousands of messages at once
+   * Where a burst has come in, looks at the journal by an activity, with which this workflow task ends. Thousands of messages at once
    * have used up much of its time: lost in the middle of their turns, it would come again with the same messages, over and over.
    */
   async rest(): Promise<void> {
     const before = this.long;
     this.long = this.inbox.length > LONG_LINE;
-    if (this.long && !before && goesBy('long-line')) this.published = await foldTail(this.published, [], true, 0);
+    if (this.long && !before && goesBy('long-line')) this.published = await foldTail(this.published, [], true, this.input, 0);
   }
 
   /** One turn. `hold` is asked with the needs that the taken commands answer: true lets no new need begin. */
@@ -77,11 +77,11 @@ export class Pump {
           this.publish(result, entries, answered, held);
           return { verdict: behind ? 'behind' : 'followed', needs: result.needs, answered };
         case 'diverged':
-          this.published = await foldTail(this.published, answer.tail, answer.more);
+          this.published = await foldTail(this.published, answer.tail, answer.more, this.input);
           break;
         case 'behind':
           behind = true;
-          this.published = await foldTail(this.published, [], true);
+          this.published = await foldTail(this.published, [], true, this.input);
           break;
         case 'duplicate':
           entries = this.withoutKnown(entries, answer.hits);

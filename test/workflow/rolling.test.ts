@@ -134,7 +134,7 @@ test('B33 a burst of Signals that comes while no worker runs starves no run: eac
   const history = (await rig.histories(runId)).flatMap(({ history: { events } }) => events ?? []);
   const after = history.slice(history.map((event) => Boolean(event.workflowExecutionSignaledEventAttributes)).lastIndexOf(true));
   // The task that brought the burst ended before its turns began; they are local activities, whose markers follow.
-  const rested = after.findIndex((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'read');
+  const rested = after.findIndex((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'open');
   expect([rested > 0, rested < after.findIndex((event) => event.markerRecordedEventAttributes?.markerName === 'core_local_activity')]).toEqual([true, true]);
   const lost = history.filter((event) => event.workflowTaskTimedOutEventAttributes?.timeoutType === 1);
   process.stderr.write(`${BURST} Signals while no worker ran: approved after ${tookMs} ms, ${lost.length} workflow tasks timed out\n`);
