@@ -75,6 +75,7 @@ export function rigTools(file: string): ToolDefinition[] {
     defineTool({ name: 'stamp', version: '1.0.0', description: 'Writes a line that can be looked up by key.', input: args, effect: 'manual', ...limits,
       execute: effect(file, 'stamp'), lookUp }),
     defineTool({ name: 'asked', version: process.env['LONGHAUL_ASKED_VERSION'] ?? '1.0.0', description: 'Like stamp, after an approval.', input: args, effect: 'manual', ...limits,
+      timeoutMs: Number(process.env['LONGHAUL_ASKED_TIMEOUT_MS'] ?? limits.timeoutMs),
       execute: effect(file, 'asked'), lookUp, preview: async ({ text }: Args) => `will write ${text}`, resourceVersion: async ({ text }: Args) => versionOf(file, text) }),
     defineTool({ name: 'blind', version: '1.0.0', description: 'Writes a line that nobody can look up.', input: args, effect: 'irreversible', ...limits,
       execute: effect(file, 'blind') }),

@@ -36,7 +36,7 @@ test('B37 null, wrong types, too much and misspelt names leave the run healthy, 
   const good = { messageId: 'good', actor: ANN, body: { kind: 'approve', approvalId } };
   const bent: unknown[] = [
     null, 5, 'approve', [], { ...good, messageId: 7 }, { ...good, messageId: '' }, { ...good, actor: null }, { ...good, actor: { id: 'ann', via: 'cli', assurance: 'trust me' } }, { ...good, body: null },
-    { ...good, body: { kind: 'approve', approvalId: { $ne: null } } }, { ...good, body: { kind: 'approve', approvalId, grant: { forMs: -1 } } }, { ...good, body: { kind: 'edit', approvalId } }, { ...good, receivedAt: 'now' },
+    { ...good, body: { kind: 'approve' } }, { ...good, body: { kind: 'approve', approvalId: null } }, { ...good, body: { kind: 'aprove', approvalId } }, { ...good, body: { kind: 'approve', approvalId: { $ne: null } } }, { ...good, body: { kind: 'approve', approvalId, grant: { forMs: -1 } } }, { ...good, body: { kind: 'edit', approvalId } }, { ...good, receivedAt: 'now' },
     { ...good, body: { kind: 'edit', approvalId, args: { ref: { sha256: '../../etc/passwd', bytes: 1 } } } }, { ...good, body: { kind: '__proto__' } }, { ...good, body: { kind: 'note', text: { value: 'x'.repeat(70_000) } } },
   ];
   for (const message of bent) await handle(runId).signal(MESSAGE, message);

@@ -39,7 +39,7 @@ test('B01 B06 a rejection reaches the model with its reason; the same call again
   expect(results(1)).toMatchObject([{ denied: true, reason: 'ann rejected it: too dear' }]);
   expect(results(-1).every((one) => one['denied'] === true)).toBe(true);
   const types = await rig.types(runId);
-  expect([counted(types, 'ApprovalRequested'), counted(types, 'CallPrepared') > 2, rig.effects(runId).length]).toEqual([1, true, 0]);
+  expect([counted(types, 'ApprovalRequested'), counted(types, 'ApprovalRejected'), counted(types, 'ApprovalGranted'), counted(types, 'CallPrepared') > 2, rig.effects(runId).length]).toEqual([1, 1, 0, true, 0]);
   await rig.send(runId, { kind: 'settle', as: 'partial' });
   await rig.end(runId);
 });
@@ -84,3 +84,16 @@ test('R10.2 what a person says to a running agent stands in the next input of it
   await rig.end(runId);
   expect(JSON.stringify(server.requests.at(-1)?.body)).toContain('Note from bob: rather in blue');
 });
+
+test('B40 a model that ends with 3 MB of words ends its run by reference; one that writes more than an answer may hold is stopped with a clear reason', async () => {
+  const long = 'and so on '.repeat(300_000);
+  const runId = await begin(({ messages }) => (messages.at(-1)?.role === 'tool' ? { text: long } : { calls: [{ tool: 'look', args: { text: 'go' } }] }));
+  const { state, status } = await rig.end(runId, 90_000);
+  expect([status, state.end?.outcome, results(-1).length]).toEqual(['COMPLETED', 'full', 1]);
+  for (const { history } of await rig.histories(runId)) expect(Buffer.byteLength(JSON.stringify(history))).toBeLessThan(1024 * 1024);
+  const above = await begin(() => ({ text: long.repeat(4) }));
+  const blocked = await rig.until(above, ({ blocked: seen }) => seen, 90_000);
+  expect(blocked.failure).toMatchObject({ code: 'too-large', message: expect.stringContaining('more than a model answer may hold') as unknown });
+  await rig.send(above, { kind: 'settle', as: 'fail' });
+  await rig.end(above);
+}, 240_000);
