@@ -5,7 +5,7 @@ import type { Draft } from './events';
 import { callbacksOf, callOf, isFull, isReady, mayBegin } from './lookups';
 import { needsOf } from './needs';
 import { expireApproval } from './rules/approvals';
-import { breach } from './rules/budgets';
+import { breach, modelReserve } from './rules/budgets';
 import { expireCallback } from './rules/callbacks';
 import { cancelProgress } from './rules/cancellation';
 import { reservedFor } from './rules/children';
@@ -70,16 +70,11 @@ function begin(state: State, now: number): Draft[] {
 }
 
 function beginModel(state: State, need: ModelNeed): Draft {
-  const reserved: Usage = { calls: 1, tokens: need.maxInputTokens + need.maxOutputTokens, microUsd: mostCost(state, need), failures: 0 };
+  const reserved = modelReserve(state);
   return breach(state, reserved) ?? draft('ModelCallRequested', {
     callId: need.callId, callSeq: need.callSeq, attempt: need.attempt, purpose: need.purpose, reserved,
     ...(need.stepId === undefined ? {} : { stepId: need.stepId }), ...(need.midway ? { midway: true as const } : {}),
   }, need.callId);
-}
-
-/** What the model may cost at most. */
-function mostCost({ agent: { price } }: State, { maxInputTokens, maxOutputTokens }: ModelNeed): number {
-  return price ? Math.ceil((maxInputTokens * price.input + maxOutputTokens * price.output) / 1_000_000) : 0;
 }
 
 const LOST = 'an older copy of the ledger was put back since the run began, so that the call may have been made before';

@@ -7,7 +7,7 @@ import { signaturesOf } from './rules/authority';
 import { carve, isLookDue, roomForChild, startsRun } from './rules/children';
 import { termsFor } from './rules/grants';
 import { idOf, nextReminder } from './rules/reminders';
-import { hasUnheard } from './rules/steering';
+import { mayHear } from './rules/steering';
 import type { ToolManifest } from './run';
 import type { CallbackState, CallState, EffectDone, State, StepState } from './state';
 import type { CallNeed, CheckpointNeed, CollectNeed, GateNeed, ModelNeed, Need, PrepareNeed, TimerNeed } from './world';
@@ -54,7 +54,7 @@ function checkpointNeed(state: State): CheckpointNeed[] {
 /** A planner by model is asked when nothing of its last plan is open any more, or when people have spoken and the run can only wait. */
 function wantsPlan(state: State, others: readonly Need[]): boolean {
   if (state.agent.planner !== 'model' || state.plan.done || callsOf(state).some((call) => call.purpose === 'plan')) return false;
-  return state.steps.every(isSettled) || (hasUnheard(state) && others.every((need) => need.kind === 'timer' || need.kind === 'checkpoint'));
+  return state.steps.every(isSettled) || (mayHear(state) && others.every((need) => need.kind === 'timer' || need.kind === 'checkpoint'));
 }
 
 function underWay(state: State, now: number): Need[] {

@@ -1,7 +1,7 @@
 // What a run waits for, as lists, the inbox, its page and Temporal's Web UI show it: what, for whom, until when, what then, and the
 // exact command. Pure projections of state, and the words for them, so that all of them say the same. Decides nothing.
 import { contractOf } from './keys';
-import { callbacksOf, callOf, callsOf, isFull, isSettled, stepOf, toolOf } from './lookups';
+import { callbacksOf, callOf, callsOf, isFull, isSettled, stepOf, toolOf, votesAt } from './lookups';
 import type { OnDeadline } from './plan';
 import type { WaitRow } from './row';
 import { wordsOfCallback } from './rules/callbacks';
@@ -37,13 +37,13 @@ function asks(state: State): WaitRow[] {
 }
 
 function approvalRow(state: State, asked: ApprovalState): WaitRow {
-  const { approvalId, binding, rule, granted } = asked;
+  const { approvalId, binding, rule } = asked;
   const step = stepOf(state, asked.stepId);
   const doubt = step ? doubtWords(state, step, binding.argsDigest) : null;
   return {
     waitId: approvalId, kind: 'approval', ...aboutCall(state, asked.callId, binding.tool), ...reminded(asked), what: `approval of ${binding.tool} (${step?.title ?? asked.callId})`,
     ...(doubt === null ? {} : { doubt: cut(doubt, WHAT) }),
-    who: rule.approvers, ...(rule.ownerMay ? {} : { not: state.owner.id }), ...(rule.quorum > 1 ? { quorum: rule.quorum, granted: granted.map(({ id }) => id) } : {}), ...endOf(asked),
+    who: rule.approvers, ...(rule.ownerMay ? {} : { not: state.owner.id }), ...(rule.quorum > 1 ? { quorum: rule.quorum, granted: votesAt(asked, state.at).granted.map(({ id }) => id) } : {}), ...endOf(asked),
     since: asked.askedAt, command: `longhaul approvals approve ${approvalId}`, or: [`longhaul approvals reject ${approvalId} --reason TEXT`],
   };
 }

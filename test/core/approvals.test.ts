@@ -37,7 +37,7 @@ test('a quorum counts different people', () => {
   approve(one, 'bob').then(['ApprovalGranted', { final: true }], 'ToolCallRequested').thenHears('granted');
 });
 
-test.each([['another case', 'Ann'], ['other letters of the same look', '\uff41nn'], ['what nobody sees', 'a\u200bnn']])('R6.3 one person under another spelling is one person: %s', (_how, spelt) => {
+test.each([['another case', 'Ann'], ['other letters of the same look', '\uff41nn'], ['what nobody sees', 'a\u200bnn'], ['fillers', 'ann\u3164'], ['a variation selector', 'ann\ufe0f'], ['the blank of Braille', 'ann\u2800']])('R6.3 one person under another spelling is one person: %s', (_how, spelt) => {
   const two = asks({ approval: { quorum: 2, approvers: [], ownerMay: false, rule: 'r' } });
   approve(approve(asked(two)), spelt).thenHears('already-decided');
   const own = given({ steps: [toolStep('s', 'pay')], owner: { id: 'ann', via: 'cli', assurance: 'local-user' } }).when(prepared('s', { of: 's' }, { policy: asks() }));

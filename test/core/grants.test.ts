@@ -92,6 +92,17 @@ test('revoked, it covers nothing more, and what it allowed and was not requested
   waiting.when(said('bob', { kind: 'resume' })).thenNeeds('prepare:b#2', 'prepare:c#1');
 });
 
+test.each([
+  ['met a full tool', { kind: 'busy' as const, why: 'full', retryAfterMs: 60_000 }],
+  ['was certainly not sent', { kind: 'failed' as const, sent: false, failure: { class: 'network' as const, code: 'x', message: 'x' } }],
+])('R10.1 revoked while an attempt is under way that then %s: no later attempt is made by it', (_what, result) => {
+  const run = granted().when(prepared('b', {}, { policy }));
+  const revoked = run.when(said('ann', { kind: 'revoke', grantId: grantOf(run) })).then('GrantRevoked');
+  const later = revoked.when(returned('c2', 1, result)).after(60_000).when();
+  expect(later.journal.slice(revoked.journal.length).map(({ type }) => type)).toContain('ApprovalVoided');
+  expect(later.journal.filter(({ type, data }) => type === 'ToolCallRequested' && (data as { callId: string }).callId === 'c2')).toHaveLength(1);
+});
+
 test('a grant does not touch what is open already: that is decided by its own id', () => {
   const both = given({ steps: [toolStep('a', 'post'), toolStep('b', 'post')], agent: { tools: KINDS } }).when(prepared('a', { of: 'a' }, { policy }), prepared('b', { of: 'b' }, { policy }));
   const run = grant(both).then('ApprovalGranted', 'GrantGiven', 'ToolCallRequested');

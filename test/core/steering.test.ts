@@ -2,7 +2,7 @@
 // that was asked for before is done then.
 import type { PlanPatch } from '../../src/core/plan';
 import type { ModelResult } from '../../src/core/world';
-import { asks, given, modelSaid, prepared, proposes, returned, said, succeeded, toolStep, used, type GivenRun } from '../../src/testing/scenario';
+import { asks, evidence, given, modelSaid, prepared, proposes, returned, said, saw, succeeded, toolStep, used, type GivenRun } from '../../src/testing/scenario';
 
 const lastCall = (run: GivenRun): string => `c${run.state.callSeq}`;
 const plans = (run: GivenRun, result: ModelResult): GivenRun => run.when(modelSaid(lastCall(run), run.state.calls[lastCall(run)]?.attempt ?? 1, result));
@@ -73,12 +73,13 @@ test('words alone are no end either where what waited was done while the planner
   expect([run.state.end, run.state.calls[lastCall(run)]?.midway]).toEqual([null, undefined]);
 });
 
-test('a planner that is refused while steps wait is asked again, as often as the agent allows; then what waits goes on without it', () => {
+test('a planner that is refused while steps wait is asked again, as often as the agent allows; then what waits goes on without it, until people speak again', () => {
   let run = parked().when(note('Not that.'));
   const limit = run.state.agent.maxRejectedPlans;
   for (let n = 1; n < limit; n += 1) run = plans(run, patch([], ['nobody'])).then('ModelCallSucceeded', 'PlanRejected', ['ModelCallRequested', { midway: true }]);
   run = plans(run, patch([], ['nobody'])).then('ModelCallSucceeded', 'PlanRejected');
-  run.when(note('Well?')).then('UserMessageReceived');
+  expect(run.needs.map(({ kind }) => kind)).toEqual(['timer']);
+  run.when(note('Well?')).then('UserMessageReceived', ['ModelCallRequested', { midway: true }]);
   run.when(said('bob', { kind: 'approve', approvalId: approvalOf(run) })).then('ApprovalGranted', ['ToolCallRequested', { stepId: 's' }]);
 });
 
@@ -93,4 +94,17 @@ test('a paused run hears when it goes on, and every note is heard once however m
   const run = paused.when(said('ann', { kind: 'resume' })).then('RunResumed', ['ModelCallRequested', { midway: true }]);
   plans(run, words).then('ModelCallSucceeded');
   plans(run.when(note('Three.')).then('UserMessageReceived'), words).then('ModelCallSucceeded', ['ModelCallRequested', { midway: true }]);
+});
+
+test('a note does not use up what the run needs to go on: where no call would be left it is heard with the next turn', () => {
+  const of = (calls: number): GivenRun => plans(given({ budget: { calls } }), patch([toolStep('s', 'mail')])).when(prepared('s', { of: 's' }, { policy: asks() })).when(note('Hm.'));
+  of(3).then('UserMessageReceived', ['ModelCallRequested', { midway: true }]);
+  const run = of(2).then('UserMessageReceived');
+  run.when(said('bob', { kind: 'approve', approvalId: approvalOf(run) })).then('ApprovalGranted', ['ToolCallRequested', { stepId: 's' }]);
+});
+
+test('a note waits while a call is in doubt: nobody could tell the planner what became of it', () => {
+  const unsure = plans(given(), patch([toolStep('s', 'mail')])).when(prepared('s')).when(returned('c2', 1, { kind: 'unknown', why: 'lost' }));
+  const looked = unsure.when(saw('c2', 1, evidence({ ledger: { state: 'live', leaseUntil: unsure.now + 9_000 } }))).then(['RecoveryChecked', { decision: 'wait' }]);
+  looked.when(note('And?')).then('UserMessageReceived');
 });

@@ -33,7 +33,8 @@ export const factConfirmed: Fold<'FactConfirmed'> = (state, { data }) => ({ ...s
 
 export const artifactProduced: Fold<'ArtifactProduced'> = (state, { data }) => ({ ...state, artifacts: last([...state.artifacts, data], CAPS.artifacts) });
 
-export const userMessageReceived: Fold<'UserMessageReceived'> = (state, { seq }) => ({ ...state, noted: last([...(state.noted ?? []), seq], CAPS.noted) });
+/** A new word of people is a new beginning for a planner that was refused before. */
+export const userMessageReceived: Fold<'UserMessageReceived'> = (state, { seq }) => ({ ...state, noted: last([...(state.noted ?? []), seq], CAPS.noted), plan: { ...state.plan, rejections: 0 } });
 
 export const checkpointSaved: Fold<'CheckpointSaved'> = (state, { data }) => ({ ...state, checkpointed: data.version, checkpointedTurns: state.turns });
 

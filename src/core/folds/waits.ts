@@ -49,7 +49,12 @@ export const grantGiven: Fold<'GrantGiven'> = (state, { data, at }) => {
   return { ...state, grants: keep(live, 'grantId', { grantId, tool, major, by, until, givenAt: at, uses: 0, ...(where ? { where } : {}) }, MOST_GRANTS) };
 };
 
-export const grantRevoked: Fold<'GrantRevoked'> = (state, { data }) => ({ ...state, grants: (state.grants ?? []).filter((grant) => grant.grantId !== data.grantId) });
+/** What a call under way is made by stands; a later attempt at it is not allowed by the grant any more. */
+export const grantRevoked: Fold<'GrantRevoked'> = (state, { data, at }) => {
+  const grants = (state.grants ?? []).filter((grant) => grant.grantId !== data.grantId);
+  const calls = Object.entries(state.calls).map(([id, call]) => [id, call.grantIds?.includes(data.grantId) ? { ...call, approvedUntil: Math.min(call.approvedUntil, at) } : call] as const);
+  return { ...state, grants, calls: Object.fromEntries(calls) };
+};
 
 export const callEdited: Fold<'CallEdited'> = (state, { data }) =>
   setStep(state, data.stepId, { edited: { args: data.args, by: data.actor, approvalId: data.approvalId, fresh: true } });

@@ -17,6 +17,12 @@ export function subtract(a: Usage, b: Usage): Usage {
   return { calls: less(a.calls, b.calls), tokens: less(a.tokens, b.tokens), microUsd: less(a.microUsd, b.microUsd), failures: less(a.failures, b.failures) };
 }
 
+/** What a call of the agent's model may use up at most. */
+export function modelReserve({ agent: { price, maxInputTokens, maxOutputTokens } }: Pick<State, 'agent'>): Usage {
+  const microUsd = price ? Math.ceil((maxInputTokens * price.input + maxOutputTokens * price.output) / 1_000_000) : 0;
+  return { calls: 1, tokens: maxInputTokens + maxOutputTokens, microUsd, failures: 0 };
+}
+
 /** What is left of each limited kind; reserved amounts count as used. */
 export function budgetLeft(state: State): Record<string, number> {
   const left: Record<string, number> = {};
