@@ -119,7 +119,7 @@ async function startNew(settings: Settings): Promise<DevServer> {
 
 async function recordAndWait(settings: Settings, port: number, child: LoggedChild): Promise<void> {
   if (!child.identity) {
-    await child.ended;
+    await child.gone();
     const why = child.output(5) || child.failure() || 'it ended at once';
     throw new TemporalUnavailable('exited', `The Temporal server could not be started (${settings.binary}): ${why}`);
   }
@@ -140,7 +140,7 @@ function handle(
   const stop = async () => {
     if (origin === 'shared') return;
     await endProcess(server, settings.stopGraceMs);
-    await child?.ended;
+    await child?.gone();
     const kept = readDevState(settings.stateDir).server;
     if (kept?.pid === server.pid) updateDevState(settings.stateDir, { server: undefined, owner: undefined });
   };

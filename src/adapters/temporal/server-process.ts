@@ -11,8 +11,10 @@ export interface LoggedChild {
   /** Undefined when the program could not be started or ended before it could be looked at. */
   identity: ProcessIdentity | undefined;
   isAlive(): boolean;
-  /** Resolves when the process has ended or could not be started. */
+  /** Resolves when the process has ended or could not be started. Does not keep this process alive. */
   ended: Promise<void>;
+  /** The same, and keeps this process alive until then: what is done after it is done for certain. */
+  gone(): Promise<void>;
   /** Why the program could not be started, if so. */
   failure(): string | undefined;
   /** What this child has written to the log, or its last non-empty lines. */
@@ -37,12 +39,16 @@ export function spawnLogged(binary: string, args: readonly string[], options: { 
     child.once('exit', () => end());
     child.once('error', (error) => end(error.message));
   });
-  // The child must not keep a caller alive who has finished; who wants to wait for it awaits `ended` or `stop`.
+  // The child must not keep a caller alive who has finished; who waits for its end says so by `gone`.
   child.unref();
   return {
     identity: child.pid === undefined ? undefined : identify(child.pid),
     isAlive: () => alive,
     ended,
+    gone: () => {
+      child.ref();
+      return ended;
+    },
     failure: () => failure,
     output: (lastLines) => readLog(options.logFile, from, lastLines),
   };
