@@ -1,5 +1,6 @@
 // Follows a run on the terminal: its events as they come, what it waits for when it stops, how it ended. Ctrl-C detaches, which
 // changes nothing for the run. Without a terminal it ends when only a person can go on, with the code for that.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { LonghaulClient } from '../client/client';
 import { isOver } from '../client/start';
 import type { RunRow, WaitRow } from '../core/row';
@@ -30,32 +31,36 @@ export async function follow(client: LonghaulClient, runId: string, options: Fol
   process.once('SIGINT', detach);
   let last = options.after ?? 0;
   let told = '';
-  const lost = lossOf(client, runId);
+  const loss = lossOf(client, runId);
   const idle = (row: RunRow): boolean => {
     told = tellWaits(row, told);
-    return lost(row) !== null || (!stay && waitsForPeople(row));
+    return loss.words(row) !== null || (!stay && waitsForPeople(row));
   };
   try {
-    for await (const event of client.watch(runId, { after: last, signal: stop.signal, idle })) {
-      last = event.seq;
-      if (options.json) json(event);
-      else data(tellEvent(event));
+    for (;;) {
+      for await (const event of client.watch(runId, { after: last, signal: stop.signal, idle })) {
+        last = event.seq;
+        if (options.json) json(event);
+        else data(tellEvent(event));
+      }
+      const { row } = await client.show(runId);
+      if (stop.signal.aborted) {
+        say(`Detached; the run goes on. Follow it again with ${command(`longhaul runs watch ${runId} --after ${last}`)}`);
+        return EXIT.done;
+      }
+      // What Temporal said may be older than the row: it is asked once more before anything is called lost.
+      const how = isOver(row) || loss.words(row) === null ? null : await loss.now(row);
+      if (how !== null) {
+        say(`${runId} is ${row.status}, but nothing runs it: it is ${how}. Go on with it: ${command(restoreCommand(runId))}`);
+        return EXIT.error;
+      }
+      if (!isOver(row) && (stay || !waitsForPeople(row))) continue;
+      say(`${runId} is ${row.status}${row.outcome ? ` (${row.outcome})` : ''}: ${row.detail}`);
+      return codeOfRow(row);
     }
-    const { row } = await client.show(runId);
-    if (stop.signal.aborted) {
-      say(`Detached; the run goes on. Follow it again with ${command(`longhaul runs watch ${runId} --after ${last}`)}`);
-      return EXIT.done;
-    }
-    // What Temporal said may be older than the row: a run that is over was not lost.
-    const how = isOver(row) ? null : lost(row);
-    if (how !== null) {
-      say(`${runId} is ${row.status}, but nothing runs it: it is ${how}. Go on with it: ${command(restoreCommand(runId))}`);
-      return EXIT.error;
-    }
-    say(`${runId} is ${row.status}${row.outcome ? ` (${row.outcome})` : ''}: ${row.detail}`);
-    return codeOfRow(row);
   } finally {
     process.removeListener('SIGINT', detach);
+    await loss.over();
   }
 }
 
@@ -69,16 +74,31 @@ function tellWaits(row: RunRow, told: string): string {
 
 /** ms between two looks at whether anything runs a run that says nothing. */
 const LOOK_MS = 5_000;
+/** ms for which the last look is waited for. */
+const OVER_MS = 2_000;
 
-/** How Temporal lost the run, asked now and then while nothing happens; null while it runs, or where nobody can tell. */
-function lossOf(client: LonghaulClient, runId: string): (row: RunRow) => string | null {
+/**
+ * How Temporal lost the run; null while it runs, or where nobody can tell. `words` is asked now and then while nothing happens, `now` at once.
+ * `over` waits for what was asked last, so that no connection is closed under it.
+ */
+function lossOf(client: LonghaulClient, runId: string): { words(row: RunRow): string | null; now(row: RunRow): Promise<string | null>; over(): Promise<unknown> } {
   let lost: string | null = null;
   let looked = Date.now();
-  return (row) => {
-    if (Date.now() - looked > LOOK_MS) {
-      looked = Date.now();
-      void client.execution(runId).then((view) => { lost = lostWords(row, view); }, () => undefined);
-    }
-    return lost;
+  let look: Promise<unknown> = Promise.resolve();
+  const now = (row: RunRow): Promise<string | null> => client.execution(runId).then((view) => (lost = lostWords(row, view)), () => null);
+  return {
+    now,
+    over: async () => {
+      const enough = new AbortController();
+      await Promise.race([look, sleep(OVER_MS, undefined, { signal: enough.signal }).catch(() => undefined)]);
+      enough.abort();
+    },
+    words: (row) => {
+      if (Date.now() - looked > LOOK_MS) {
+        looked = Date.now();
+        look = now(row);
+      }
+      return lost;
+    },
   };
 }
